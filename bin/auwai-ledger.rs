@@ -1,0 +1,3 @@
+//! `auwai-ledger`: main only.
+
+fn main() {}

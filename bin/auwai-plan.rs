@@ -1,0 +1,3 @@
+//! `auwai-plan`: main only.
+
+fn main() {}

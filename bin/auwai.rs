@@ -1,0 +1,3 @@
+//! `auwai`: main only.
+
+fn main() {}

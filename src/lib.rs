@@ -1,0 +1,21 @@
+//! auwai reads whole repositories, a context window at a time, and proves it.
+//!
+//! # The house
+//!
+//! ```text
+//! bin/             main() only: one call into cli::main
+//! porcelain/       auwai …: spawns plumbing and joins it by pipes; sees records only
+//! plumbing/        auwai-ledger, auwai-plan, …: one file a tool, one file a verb
+//! cli/             arguments shared by all, standard output, signals, the environment
+//! walk  index  workspace    the tree as it is; scan; names and roots
+//! admit  text  plan  store  what is in; chunks and tokens; segments; SQLite
+//! visible  record  error    what may be shown; the wire; errors as values
+//! ```
+//!
+//! Each line uses only what stands below it; `tests/house.rs` reads the `use crate::` lines and
+//! holds this. `text` and `plan` are pure: no file, no clock, no database. Only `store` names
+//! rusqlite, only `cli` reads the environment or ends the process.
+
+pub mod error;
+pub mod record;
+pub mod visible;

@@ -1,0 +1,110 @@
+//! Paths inside a repository: bytes, `/` between components, and their form on the wire.
+
+use std::cmp::Ordering;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::visible;
+
+/// A path relative to a repository's root: bytes, components separated by `/`, never empty, never
+/// absolute, no `.` or `..` component, no NUL. Ordered by component, byte by byte.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RepoPath(Vec<u8>);
+
+impl RepoPath {
+    /// Takes a relative path; `None` when it could name anything outside the repository.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Option<Self> {
+        let bytes = bytes.into();
+        let inside = !bytes.is_empty()
+            && !bytes.contains(&0)
+            && bytes.split(|b| *b == b'/').all(|c| !matches!(c, b"" | b"." | b".."));
+        inside.then_some(RepoPath(bytes))
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The path below `root`, for the file system.
+    pub fn under(&self, root: &Path) -> PathBuf {
+        root.join(OsStr::from_bytes(&self.0))
+    }
+
+    /// A sort key for databases: `/` becomes NUL, so that plain byte order is component order.
+    pub fn to_key(&self) -> Vec<u8> {
+        self.0.iter().map(|b| if *b == b'/' { 0 } else { *b }).collect()
+    }
+
+    /// Back from [`RepoPath::to_key`].
+    pub fn from_key(key: &[u8]) -> Option<Self> {
+        Self::new(key.iter().map(|b| if *b == 0 { b'/' } else { *b }).collect::<Vec<u8>>())
+    }
+
+    /// The wire form: `path` (lossy when not UTF-8) and, only then, `path_b64`, which counts.
+    pub fn to_wire(&self) -> (String, Option<String>) {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => (text.to_string(), None),
+            Err(_) => {
+                let lossy = String::from_utf8_lossy(&self.0).into_owned();
+                (lossy, Some(STANDARD.encode(&self.0)))
+            }
+        }
+    }
+
+    /// Back from [`RepoPath::to_wire`]; the error says what is wrong.
+    pub fn from_wire(path: &str, path_b64: Option<&str>) -> Result<Self, String> {
+        let bytes = match path_b64 {
+            Some(text) => STANDARD.decode(text).map_err(|e| format!("bad path_b64: {e}"))?,
+            None => path.as_bytes().to_vec(),
+        };
+        Self::new(bytes).ok_or_else(|| format!("not a path inside a repository: '{path}'"))
+    }
+
+    /// The form for people, C-quoted where needed.
+    pub fn display(&self) -> std::borrow::Cow<'_, str> {
+        visible::quote_path(&self.0)
+    }
+}
+
+impl Ord for RepoPath {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.split(|b| *b == b'/').cmp(other.0.split(|b| *b == b'/'))
+    }
+}
+
+impl PartialOrd for RepoPath {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_reaches_outside() {
+        for bad in ["", "/a", "a//b", "../a", "a/..", "./a", "a\0b", "a/"] {
+            assert!(RepoPath::new(bad).is_none(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_directory_comes_before_its_longer_neighbours() {
+        let (inside, beside) = (RepoPath::new("a/z").unwrap(), RepoPath::new("a.b").unwrap());
+        assert!(inside < beside);
+        assert!(inside.to_key() < beside.to_key());
+    }
+
+    #[test]
+    fn bytes_survive_the_wire() {
+        let path = RepoPath::new(b"a/\xff".to_vec()).unwrap();
+        let (text, b64) = path.to_wire();
+        assert_eq!(RepoPath::from_wire(&text, b64.as_deref()), Ok(path));
+    }
+}

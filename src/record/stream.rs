@@ -1,0 +1,125 @@
+//! Reading and writing records as JSON Lines.
+
+use std::io::{BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::json::write_json;
+use super::types::{Record, Wire};
+use crate::error::{Error, Result};
+use crate::visible;
+
+/// The version on every line.
+const VERSION: u8 = 1;
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    v: u8,
+    r#type: &'static str,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+/// Writes one record as one line. Whether a line is one `write()` is the sink's affair.
+pub fn write<T: Wire>(out: &mut (impl Write + ?Sized), record: &T) -> Result<()> {
+    let line = Line { v: VERSION, r#type: T::TYPE, body: record };
+    let mut text = Vec::with_capacity(256);
+    write_json(&mut text, &line)
+        .map_err(|e| Error::failed("bug", format!("cannot write a {} record", T::TYPE)).because(e))?;
+    text.push(b'\n');
+    out.write_all(&text).map_err(|e| Error::io("write to", "standard output", &e))
+}
+
+/// The head of a line: enough to know how to read the rest.
+#[derive(Deserialize)]
+struct Head<'a> {
+    v: u8,
+    #[serde(borrow, rename = "type")]
+    kind: std::borrow::Cow<'a, str>,
+}
+
+/// Reads one line; [`Record::Unknown`] for a type that this version does not know.
+///
+/// The error is what is wrong with the line, without its place.
+pub fn parse(line: &str) -> std::result::Result<Record, String> {
+    let head: Head<'_> = serde_json::from_str(line).map_err(|e| format!("not a record: {e}"))?;
+    if head.v != VERSION {
+        return Err(format!("version {} is not known here", head.v));
+    }
+    Record::from_json(&head.kind, line).map_err(|e| format!("not a {} record: {e}", head.kind))
+}
+
+/// Records from a stream, with the line number for messages: `auwai-plan: -:12: not a …`.
+pub struct Reader<R> {
+    input: R,
+    name: String,
+    line: u64,
+    text: Vec<u8>,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads `input`, called `name` in messages (`-` for standard input).
+    pub fn new(input: R, name: impl Into<String>) -> Self {
+        Reader { input, name: name.into(), line: 0, text: Vec::new() }
+    }
+
+    /// The next record, or `None` at the end of the stream. A line without its newline is a torn
+    /// one, and an error.
+    pub fn next_record(&mut self) -> Result<Option<Record>> {
+        self.text.clear();
+        let read = self.input.read_until(b'\n', &mut self.text);
+        if read.map_err(|e| Error::io("read", &self.name, &e))? == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        if self.text.last() != Some(&b'\n') {
+            return Err(self.bad("the line is cut off"));
+        }
+        let text = std::str::from_utf8(&self.text).map_err(|_| self.bad("not UTF-8"))?;
+        parse(text).map(Some).map_err(|e| self.bad(&e))
+    }
+
+    /// An error about the line read last.
+    pub fn bad(&self, what: &str) -> Error {
+        let what = visible::one_line(what);
+        Error::failed("bad-input", format!("{}:{}: {what}", self.name, self.line))
+    }
+
+    /// The error for a stream that ended without its `end` record: its writer died.
+    pub fn cut_off(&self) -> Error {
+        let message = format!("{}:{}: the stream ended without its end record", self.name, self.line);
+        Error::failed("cut-off", message)
+            .hint("its writer was stopped: run the pipeline again, or take what came with --partial")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{End, Repo};
+
+    #[test]
+    fn unknown_types_and_keys_are_passed_over() {
+        let known = parse(r#"{"v":1,"type":"end","of":"chunk","count":3,"later":true}"#);
+        assert!(matches!(known, Ok(Record::End(End { count: 3, .. }))));
+        let unknown = parse(r#"{"v":1,"type":"later","x":null}"#);
+        assert!(matches!(unknown, Ok(Record::Unknown)));
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        let mut reader = Reader::new(&b"{\"v\":1,\"type\":\"repo\"}\n"[..], "-");
+        let error = reader.next_record().unwrap_err().to_string();
+        assert!(error.starts_with("-:1: not a repo record: missing field"), "{error}");
+        let mut torn = Reader::new(&b"{\"v\":1"[..], "-");
+        assert_eq!(torn.next_record().unwrap_err().to_string(), "-:1: the line is cut off");
+    }
+
+    #[test]
+    fn version_and_type_come_first() {
+        let mut out = Vec::new();
+        write(&mut out, &Repo { name: "a".into(), path: "/a".into(), ..Repo::default() }).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "{\"v\":1,\"type\":\"repo\",\"name\":\"a\",\"path\":\"/a\"}\n");
+    }
+}
