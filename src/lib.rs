@@ -16,6 +16,10 @@
 //! holds this. `text` and `plan` are pure: no file, no clock, no database. Only `store` names
 //! rusqlite, only `cli` reads the environment or ends the process.
 
+pub mod cli;
 pub mod error;
+pub mod plumbing;
 pub mod record;
+pub mod store;
 pub mod visible;
+pub mod workspace;

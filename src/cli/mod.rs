@@ -1,0 +1,9 @@
+//! What every tool shares: start and end of the process, standard streams, and what the world
+//! outside says. The only place that reads the environment or decides the exit status.
+
+pub mod parse;
+mod start;
+mod world;
+
+pub use start::{Io, Tool, start, start_with};
+pub use world::World;

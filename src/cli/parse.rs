@@ -1,0 +1,77 @@
+//! Values on command lines that several tools take.
+
+use std::path::PathBuf;
+
+/// A repository on a command line: `PATH`, or `NAME=PATH` to give it a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedRepo {
+    /// The name; by default the folder's.
+    pub name: Option<String>,
+    /// The path as typed.
+    pub path: PathBuf,
+}
+
+/// Whether `name` can name a repository, a workspace or a reader: `[A-Za-z0-9._-]+`, not `.` or
+/// `..`, at most 100 bytes.
+pub fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=100).contains(&name.len()) && name.bytes().all(plain) && name != "." && name != ".."
+}
+
+/// Parses a name for clap.
+///
+/// # Errors
+/// Says what a name may hold.
+pub fn name(text: &str) -> Result<String, String> {
+    match is_name(text) {
+        true => Ok(text.to_string()),
+        false => Err("a name is 1 to 100 of the characters A-Z a-z 0-9 . _ -".to_string()),
+    }
+}
+
+/// Parses `PATH` or `NAME=PATH` for clap; a path that holds `=` is given as `NAME=PATH` or `./…`.
+///
+/// # Errors
+/// Never for a plain path; says so when it is empty.
+pub fn named_repo(text: &std::ffi::OsStr) -> Result<NamedRepo, String> {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = text.as_bytes();
+    if bytes.is_empty() {
+        return Err("the path is empty".to_string());
+    }
+    let named = bytes.iter().position(|b| *b == b'=').and_then(|at| {
+        let name = std::str::from_utf8(&bytes[..at]).ok().filter(|name| is_name(name))?;
+        Some(NamedRepo {
+            name: Some(name.to_string()),
+            path: PathBuf::from(std::ffi::OsStr::from_bytes(&bytes[at + 1..])),
+        })
+    });
+    Ok(named.unwrap_or_else(|| NamedRepo { name: None, path: PathBuf::from(text) }))
+}
+
+/// A clap value parser for [`named_repo`], which takes paths that are not UTF-8.
+pub fn repo_parser() -> impl clap::builder::TypedValueParser<Value = NamedRepo> {
+    use clap::builder::TypedValueParser;
+    clap::builder::OsStringValueParser::new().try_map(|text| named_repo(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_may_be_named() {
+        let plain = named_repo("a/b=c".as_ref()).unwrap();
+        assert_eq!((plain.name, plain.path), (None, PathBuf::from("a/b=c")));
+        let named = named_repo("core=../x".as_ref()).unwrap();
+        assert_eq!((named.name.as_deref(), named.path), (Some("core"), PathBuf::from("../x")));
+    }
+
+    #[test]
+    fn names_cannot_leave_a_folder() {
+        for bad in ["", ".", "..", "a/b", "a b", "é", "a:b"] {
+            assert!(!is_name(bad), "{bad}");
+        }
+        assert!(is_name("lib-1.0_x"));
+    }
+}

@@ -1,0 +1,143 @@
+//! From `main` to the exit status: parse, run, report.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use super::World;
+use crate::error::{Error, Kind, Result};
+use crate::record::{self, Problem};
+use crate::visible::one_line;
+
+/// What a tool works with: its streams and the world. In tests all are in memory.
+pub struct Io<'a> {
+    /// Standard input.
+    pub input: &'a mut dyn BufRead,
+    /// Standard output: data.
+    pub out: &'a mut dyn Write,
+    /// Standard error: talk.
+    pub err: &'a mut dyn Write,
+    /// Everything else from outside.
+    pub world: &'a World,
+}
+
+impl Io<'_> {
+    /// One line of talk on standard error, `tool: message`; hidden characters are escaped.
+    pub fn say(&mut self, tool: &str, message: &str) {
+        // Nobody can be told that standard error does not work.
+        let _ = writeln!(self.err, "{tool}: {}", one_line(message));
+    }
+
+    /// A hint on standard error, with the command to run.
+    pub fn hint(&mut self, hint: &str) {
+        let _ = writeln!(self.err, "hint: {}", one_line(hint));
+    }
+}
+
+/// A program of the suite: its arguments (a clap parser) and what it does.
+pub trait Tool: Parser {
+    /// The name in messages.
+    const NAME: &'static str;
+
+    /// Whether failures are to be told as an `error` record on standard output too.
+    fn json(&self) -> bool {
+        false
+    }
+
+    /// Does the work.
+    ///
+    /// # Errors
+    /// The error decides message, hint and exit status.
+    fn run(self, io: &mut Io<'_>) -> Result<()>;
+}
+
+/// Runs a tool with the process's arguments and streams.
+pub fn start<T: Tool>() -> ExitCode {
+    start_with::<T>(std::env::args_os().collect())
+}
+
+/// Runs a tool with these arguments, the first being the program's name.
+pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
+    let tool = match T::try_parse_from(args) {
+        Ok(tool) => tool,
+        Err(e) => return say_usage(&e),
+    };
+    let world = World::real();
+    let (mut input, mut out) = (io::stdin().lock(), BufWriter::new(io::stdout().lock()));
+    let mut io =
+        Io { input: &mut input, out: &mut out, err: &mut io::stderr().lock(), world: &world };
+    let json = tool.json();
+    let result = tool.run(&mut io).and_then(|()| flush(io.out));
+    ExitCode::from(report(T::NAME, json, result, &mut io))
+}
+
+/// Help and version go to standard output with 0, a wrong command line to standard error with 2.
+fn say_usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { Kind::Usage.exit_code() } else { 0 })
+}
+
+fn flush(out: &mut dyn Write) -> Result<()> {
+    out.flush().map_err(|e| Error::io("write to", "standard output", &e))
+}
+
+/// Tells the error, and returns the exit status.
+fn report(name: &str, json: bool, result: Result<()>, io: &mut Io<'_>) -> u8 {
+    let Err(error) = result else { return 0 };
+    // What was written before the error is data, and goes out first.
+    let _ = io.out.flush();
+    if error.kind() != Kind::Closed {
+        tell(name, json, &error, io);
+    }
+    error.kind().exit_code()
+}
+
+fn tell(name: &str, json: bool, error: &Error, io: &mut Io<'_>) {
+    if json {
+        let hint = (!error.hints().is_empty()).then(|| error.hints().join("; "));
+        let (code, message) = (error.code().to_string(), error.to_string());
+        let _ = record::write(io.out, &Problem { code, message, hint });
+        let _ = io.out.flush();
+    }
+    io.say(name, &error.to_string());
+    for hint in error.hints() {
+        io.hint(hint);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(json: bool, error: Error) -> (u8, String, String) {
+        let world = World::of(std::path::Path::new("/"), &[]);
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut io = Io { input: &mut io::empty(), out: &mut out, err: &mut err, world: &world };
+        let status = report("auwai-x", json, Err(error), &mut io);
+        (status, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn an_error_is_a_line_and_its_hints() {
+        let (status, out, err) = told(false, Error::failed("x", "no\nsuch\x1b").hint("do `y`"));
+        assert_eq!((status, out.as_str()), (3, ""));
+        assert_eq!(err, "auwai-x: no\\x0asuch\\x1b\nhint: do `y`\n");
+    }
+
+    #[test]
+    fn with_json_it_is_a_record_too() {
+        let (status, out, _) = told(true, Error::no("unread", "something is unread"));
+        assert_eq!(status, 1);
+        assert_eq!(
+            out,
+            "{\"v\":1,\"type\":\"error\",\"code\":\"unread\",\"message\":\"something is unread\"}\n"
+        );
+    }
+
+    #[test]
+    fn a_closed_pipe_is_silent() {
+        assert_eq!(told(true, Error::closed()), (0, String::new(), String::new()));
+    }
+}

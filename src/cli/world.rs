@@ -1,0 +1,92 @@
+//! What the world outside says: environment, current folder, clock, cores. Tests make their own.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A snapshot of the process's surroundings.
+#[derive(Debug, Clone)]
+pub struct World {
+    vars: BTreeMap<OsString, OsString>,
+    /// The current folder.
+    pub cwd: PathBuf,
+    /// The clock.
+    pub now: fn() -> SystemTime,
+    /// How many threads to work with.
+    pub threads: usize,
+}
+
+impl World {
+    /// The real one.
+    pub fn real() -> World {
+        World {
+            vars: std::env::vars_os().collect(),
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            now: SystemTime::now,
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        }
+    }
+
+    /// One for tests: nothing but what is given, one thread, and a clock that stands still.
+    pub fn of(cwd: &Path, vars: &[(&str, &OsStr)]) -> World {
+        let own = |(name, value): &(&str, &OsStr)| (OsString::from(name), OsString::from(value));
+        World {
+            vars: vars.iter().map(own).collect(),
+            cwd: cwd.to_owned(),
+            now: || SystemTime::UNIX_EPOCH,
+            threads: 1,
+        }
+    }
+
+    /// An environment variable that is set and not empty.
+    pub fn var(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|v| !v.is_empty())
+    }
+
+    /// The same as text; `None` when it is not UTF-8.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.var(name).and_then(OsStr::to_str)
+    }
+
+    /// Every variable, for what reads many of them (git's configuration).
+    pub fn vars(&self) -> &BTreeMap<OsString, OsString> {
+        &self.vars
+    }
+
+    /// Where state that belongs to the user lives: `$XDG_STATE_HOME`, else `~/.local/state`.
+    pub fn state_home(&self) -> Option<PathBuf> {
+        let set = self.var("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+        set.or_else(|| Some(Path::new(self.var("HOME")?).join(".local/state")))
+    }
+
+    /// The time now, RFC 3339 in UTC with whole seconds.
+    pub fn timestamp(&self) -> String {
+        humantime::format_rfc3339_seconds((self.now)()).to_string()
+    }
+
+    /// A path as typed, seen from the current folder.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_home_is_absolute_or_the_default() {
+        let relative = World::of(
+            Path::new("/"),
+            &[("XDG_STATE_HOME", OsStr::new("rel")), ("HOME", OsStr::new("/h"))],
+        );
+        assert_eq!(relative.state_home(), Some(PathBuf::from("/h/.local/state")));
+        assert_eq!(World::of(Path::new("/"), &[]).state_home(), None);
+    }
+
+    #[test]
+    fn times_are_utc() {
+        assert_eq!(World::of(Path::new("/"), &[]).timestamp(), "1970-01-01T00:00:00Z");
+    }
+}

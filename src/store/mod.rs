@@ -1,0 +1,3 @@
+//! The ledgers. The only place that names rusqlite.
+
+pub mod db;
