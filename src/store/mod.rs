@@ -1,3 +1,4 @@
 //! The ledgers. The only place that names rusqlite.
 
 pub mod db;
+pub mod ledger;

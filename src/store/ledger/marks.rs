@@ -1,0 +1,218 @@
+//! The reads' side of a ledger: which chunks are read, by whom, and what becomes of a read when its
+//! chunk vanishes.
+
+use std::collections::HashMap;
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::files::{cuts_of, half};
+use super::{Cut, Durability, Ledger};
+use crate::error::Result;
+use crate::record::{ChunkId, RepoPath};
+use crate::store::db::Work;
+
+/// How a read came about.
+#[derive(Debug, Clone)]
+pub struct Evidence<'a> {
+    /// Who read.
+    pub reader: &'a str,
+    /// `shown`, `confirmed`, `run`, `moved` or `imported`.
+    pub how: &'a str,
+    /// When, RFC 3339.
+    pub at: &'a str,
+    /// In git: the commit that HEAD named.
+    pub head: Option<&'a str>,
+}
+
+/// What marking one chunk did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkOutcome {
+    /// It is read now, and was not before.
+    New,
+    /// It was read before: nothing changed.
+    Again,
+    /// The index has no such chunk.
+    Unknown,
+}
+
+impl Ledger {
+    /// Whether a chunk is read.
+    pub fn is_read(&self, id: ChunkId) -> Result<bool> {
+        self.db.read(|c| {
+            let mut query =
+                c.prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?;
+            Ok(query.exists([id.0 as i64])?)
+        })
+    }
+
+    /// Whether any chunk was ever read.
+    pub fn has_reads(&self) -> Result<bool> {
+        self.db.read(|c| Ok(c.prepare_cached("SELECT 1 FROM marks LIMIT 1")?.exists([])?))
+    }
+
+    /// Marks chunks as read, in one transaction.
+    pub fn mark(&mut self, ids: &[ChunkId], evidence: &Evidence<'_>) -> Result<Vec<MarkOutcome>> {
+        self.db.write(Durability::Process, |tx| {
+            let change = change_of(tx)?;
+            ids.iter().map(|id| mark_one(tx, *id, change, evidence)).collect()
+        })
+    }
+
+    /// Moves the reads of vanished chunks to new chunks with the same body, one for one: in a file
+    /// with the same content first, then in tree order. Only a chunk that came after the read can
+    /// take it, so a copy inherits nothing. Returns how many moved.
+    pub fn move_reads(&mut self, at: &str) -> Result<u64> {
+        if !self.has_reads()? {
+            return Ok(0);
+        }
+        self.db.write(Durability::Process, |tx| {
+            let freed = freed(tx)?;
+            if freed.is_empty() {
+                return Ok(0);
+            }
+            let takers = takers(tx, &freed)?;
+            let mut moved = 0;
+            for read in freed {
+                moved += u64::from(give(tx, &read, &takers, at)?);
+            }
+            Ok(moved)
+        })
+    }
+
+    /// The number of the latest change of the index.
+    pub fn change(&self) -> Result<i64> {
+        Ok(self.meta("changes")?.and_then(|text| text.parse().ok()).unwrap_or(0))
+    }
+}
+
+fn change_of(tx: &Transaction<'_>) -> Work<i64> {
+    let mut query = tx.prepare_cached("SELECT value FROM meta WHERE key = 'changes'")?;
+    let text: Option<String> = query.query_row([], |row| row.get(0)).optional()?;
+    Ok(text.and_then(|text| text.parse().ok()).unwrap_or(0))
+}
+
+/// A chunk where the index has it.
+struct Place {
+    key: Vec<u8>,
+    hash: [u8; 32],
+    cut: Cut,
+}
+
+fn place(tx: &Transaction<'_>, id: ChunkId) -> Work<Option<Place>> {
+    let mut query = tx.prepare_cached(
+        "SELECT f.id, f.key, f.hash FROM chunk_ids c JOIN files f ON f.id = c.file WHERE c.id = ?1",
+    )?;
+    let row = query
+        .query_row([id.0 as i64], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((file, key, hash)) = row else { return Ok(None) };
+    let cut = cuts_of(tx, file)?.into_iter().find(|cut| cut.id == id);
+    Ok(cut.map(|cut| Place { key, hash, cut }))
+}
+
+fn mark_one(
+    tx: &Transaction<'_>,
+    id: ChunkId,
+    change: i64,
+    evidence: &Evidence<'_>,
+) -> Work<MarkOutcome> {
+    let Some(place) = place(tx, id)? else { return Ok(MarkOutcome::Unknown) };
+    let mut standing = tx.prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?;
+    if standing.exists([id.0 as i64])? {
+        return Ok(MarkOutcome::Again);
+    }
+    note_read(tx, &place, evidence)?;
+    put_mark(tx, &place, change)?;
+    Ok(MarkOutcome::New)
+}
+
+fn put_mark(tx: &Transaction<'_>, place: &Place, change: i64) -> Work<()> {
+    let mut put = tx.prepare_cached("INSERT OR REPLACE INTO marks VALUES (?1, ?2, ?3, ?4, ?5, 0)")?;
+    let id = place.cut.id.0 as i64;
+    put.execute(params![id, place.cut.body, place.hash, place.key, change])?;
+    Ok(())
+}
+
+fn note_read(tx: &Transaction<'_>, place: &Place, evidence: &Evidence<'_>) -> Work<()> {
+    let mut note = tx.prepare_cached(
+        "INSERT INTO reads (chunk_id, body, file, path, byte_from, byte_to, reader, how, at, head)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    let path = RepoPath::from_key(&place.key).map(|path| path.as_bytes().to_vec());
+    note.execute(params![
+        place.cut.id.to_string(),
+        hex(&place.cut.body),
+        hex(&place.hash),
+        path,
+        place.cut.bytes.from,
+        place.cut.bytes.to,
+        evidence.reader,
+        evidence.how,
+        evidence.at,
+        evidence.head,
+    ])?;
+    Ok(())
+}
+
+fn hex(hash: &[u8; 32]) -> String {
+    blake3::Hash::from_bytes(*hash).to_hex().to_string()
+}
+
+/// A read whose chunk has vanished and that nobody has taken over.
+struct Freed {
+    id: i64,
+    body: [u8; 32],
+    file: [u8; 32],
+    since: i64,
+}
+
+fn freed(tx: &Transaction<'_>) -> Work<Vec<Freed>> {
+    let mut query = tx.prepare(
+        "SELECT id, body, file, since FROM marks m
+         WHERE given = 0 AND NOT EXISTS (SELECT 1 FROM chunk_ids c WHERE c.id = m.id)
+         ORDER BY key, id",
+    )?;
+    let rows = query.query_map([], |row| {
+        Ok(Freed { id: row.get(0)?, body: row.get(1)?, file: row.get(2)?, since: row.get(3)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Unread chunks that have the body of a freed read, with the change that brought each.
+type Takers = HashMap<i64, Vec<(i64, ChunkId)>>;
+
+fn takers(tx: &Transaction<'_>, freed: &[Freed]) -> Work<Takers> {
+    let mut takers: Takers = freed.iter().map(|read| (half(&read.body), Vec::new())).collect();
+    let oldest = freed.iter().map(|read| read.since).min().unwrap_or(0);
+    let mut query = tx.prepare(
+        "SELECT c.id, c.body, c.added FROM chunk_ids c
+         WHERE c.added > ?1
+         AND NOT EXISTS (SELECT 1 FROM marks m WHERE m.id = c.id AND m.given = 0)",
+    )?;
+    let mut rows = query.query([oldest])?;
+    while let Some(row) = rows.next()? {
+        if let Some(list) = takers.get_mut(&row.get(1)?) {
+            list.push((row.get(2)?, ChunkId(row.get::<_, i64>(0)? as u64)));
+        }
+    }
+    Ok(takers)
+}
+
+fn give(tx: &Transaction<'_>, read: &Freed, takers: &Takers, at: &str) -> Work<bool> {
+    let mut fit = Vec::new();
+    for (added, id) in takers.get(&half(&read.body)).into_iter().flatten() {
+        let free = !tx
+            .prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?
+            .exists([id.0 as i64])?;
+        if let Some(place) = place(tx, *id)?.filter(|p| free && *added > read.since && p.cut.body == read.body) {
+            fit.push(place);
+        }
+    }
+    let best = fit.into_iter().min_by_key(|p| (p.hash != read.file, p.key.clone(), p.cut.bytes.from));
+    let Some(place) = best else { return Ok(false) };
+    put_mark(tx, &place, read.since)?;
+    let evidence = Evidence { reader: "auwai", how: "moved", at, head: None };
+    note_read(tx, &place, &evidence)?;
+    tx.prepare_cached("UPDATE marks SET given = 1 WHERE id = ?1")?.execute([read.id])?;
+    Ok(true)
+}

@@ -1,0 +1,75 @@
+//! A repository's ledger: `ledger.sqlite`, with the index (files and chunks) and the repository's
+//! own reads. It keeps what it is told; what a path's fate is, or where a file is cut, is the
+//! index's business.
+
+mod cuts;
+mod files;
+mod marks;
+
+use std::path::Path;
+
+use rusqlite::OptionalExtension;
+
+use super::db::{Db, Durability, Kind};
+use crate::error::{Error, Result};
+use crate::visible::quote_path;
+
+pub use cuts::{Cut, pack, unpack};
+pub use files::{Batch, Changes, Content, FileRow, Known, NameChunk, Row, StatBytes, Totals};
+pub use marks::{Evidence, MarkOutcome};
+
+static KIND: Kind = Kind {
+    name: "ledger",
+    // "auwL"
+    application_id: 0x6175_774c,
+    migrations: &[include_str!("schema.sql")],
+};
+
+/// An open ledger.
+pub struct Ledger {
+    db: Db,
+}
+
+impl Ledger {
+    /// Opens the ledger of an indexed repository.
+    ///
+    /// # Errors
+    /// `not-indexed` with the command that indexes it; else as [`Db::open`].
+    pub fn open(path: &Path, root: &Path) -> Result<Ledger> {
+        if !path.exists() {
+            let root = quote_path(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str()));
+            return Err(Error::failed("not-indexed", format!("'{root}' is not indexed yet"))
+                .hint(format!("index it with `auwai index --repo {root}`")));
+        }
+        Ok(Ledger { db: Db::open(path, &KIND)? })
+    }
+
+    /// Opens the ledger, and makes it first when there is none. The folder must exist.
+    pub fn open_or_create(path: &Path) -> Result<Ledger> {
+        Ok(Ledger { db: Db::open_or_create(path, &KIND)? })
+    }
+
+    /// A fact about the index as a whole.
+    pub fn meta(&self, key: &str) -> Result<Option<String>> {
+        self.db.read(|c| {
+            let mut query = c.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+            Ok(query.query_row([key], |row| row.get(0)).optional()?)
+        })
+    }
+
+    /// Notes facts about the index as a whole.
+    pub fn set_meta(&mut self, facts: &[(&str, &str)]) -> Result<()> {
+        self.db.write(Durability::Process, |tx| {
+            let mut put = tx.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?;
+            for fact in facts {
+                put.execute(*fact)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Shortens the write-ahead log after bulk work.
+    pub fn checkpoint(&self) {
+        self.db.checkpoint();
+    }
+}
