@@ -3,6 +3,7 @@
 //! A message is lower case, has no full stop, says first what failed and quotes its subject. A hint
 //! holds the command to run. The kind alone decides the exit status.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// What an error means to the caller of a tool; each kind has one exit status.
@@ -37,7 +38,7 @@ pub struct Error(Box<Inner>);
 #[derive(Debug)]
 struct Inner {
     kind: Kind,
-    code: &'static str,
+    code: Cow<'static, str>,
     message: String,
     cause: Option<String>,
     hints: Vec<String>,
@@ -49,7 +50,14 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
+        let code = Cow::Borrowed(code);
         Error(Box::new(Inner { kind, code, message, cause: None, hints: Vec::new() }))
+    }
+
+    /// An error that another process told: its own words.
+    pub fn told(kind: Kind, code: String, message: String, hint: Option<String>) -> Self {
+        let (code, hints) = (Cow::Owned(code), hint.into_iter().collect());
+        Error(Box::new(Inner { kind, code, message, cause: None, hints }))
     }
 
     /// The answer is no (exit 1). `code` is a stable word such as `unread`, for `error` records.
@@ -105,8 +113,8 @@ impl Error {
     }
 
     /// The stable code.
-    pub fn code(&self) -> &'static str {
-        self.0.code
+    pub fn code(&self) -> &str {
+        &self.0.code
     }
 
     /// The hints, in the order they were added.

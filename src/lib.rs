@@ -19,6 +19,7 @@
 pub mod cli;
 pub mod error;
 pub mod plumbing;
+pub mod porcelain;
 pub mod record;
 pub mod store;
 pub mod visible;

@@ -5,5 +5,5 @@ pub mod parse;
 mod start;
 mod world;
 
-pub use start::{Io, Tool, start, start_with};
+pub use start::{ERRORS, Io, Tool, start, start_with};
 pub use world::World;

@@ -11,6 +11,10 @@ use crate::error::{Error, Kind, Result};
 use crate::record::{self, Problem};
 use crate::visible::one_line;
 
+/// Set to `json`, a tool tells its failure as an `error` record on standard error instead of as a
+/// line and its hints: how porcelain asks its stages.
+pub const ERRORS: &str = "AUWAI_ERRORS";
+
 /// What a tool works with: its streams and the world. In tests all are in memory.
 pub struct Io<'a> {
     /// Standard input.
@@ -96,15 +100,22 @@ fn report(name: &str, json: bool, result: Result<()>, io: &mut Io<'_>) -> u8 {
 
 fn tell(name: &str, json: bool, error: &Error, io: &mut Io<'_>) {
     if json {
-        let hint = (!error.hints().is_empty()).then(|| error.hints().join("; "));
-        let (code, message) = (error.code().to_string(), error.to_string());
-        let _ = record::write(io.out, &Problem { code, message, hint });
+        let _ = record::write(io.out, &problem(error));
         let _ = io.out.flush();
+    }
+    if io.world.text(ERRORS) == Some("json") {
+        let _ = record::write(io.err, &problem(error));
+        return;
     }
     io.say(name, &error.to_string());
     for hint in error.hints() {
         io.hint(hint);
     }
+}
+
+fn problem(error: &Error) -> Problem {
+    let hint = (!error.hints().is_empty()).then(|| error.hints().join("; "));
+    Problem { code: error.code().to_string(), message: error.to_string(), hint }
 }
 
 #[cfg(test)]

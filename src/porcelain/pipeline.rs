@@ -1,0 +1,260 @@
+//! Plumbing as processes, joined by pipes.
+//!
+//! Every stage is this same executable, called with a plumbing tool's name as its first argument,
+//! so that the versions of the stages cannot differ. A stage tells its failure as an `error` record
+//! on its standard error ([`ERRORS`]); the first failing stage in pipeline order is the one
+//! reported, since those after it only saw their input cut off. A reader that left early is no
+//! failure.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, PipeReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+
+use command_fds::{CommandFdExt, FdMapping};
+
+use super::signals::Forward;
+use super::trace;
+use crate::cli::{ERRORS, Io};
+use crate::error::{Error, Kind, Result};
+use crate::record::{Reader, Record};
+
+/// The descriptor on which `auwai-ledger print` acknowledges.
+const ACK_FD: i32 = 3;
+
+/// Where a stage's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// Standard output into the next stage, or for the last one to the caller.
+    Pipe,
+    /// Standard output is ours; acknowledgements on descriptor 3 go into the next stage.
+    Acks,
+}
+
+/// One plumbing command.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    args: Vec<OsString>,
+    output: Output,
+}
+
+/// Builds a stage: the tool's name, then its arguments.
+pub fn stage<I: Into<OsString>>(args: impl IntoIterator<Item = I>) -> Stage {
+    Stage { args: args.into_iter().map(Into::into).collect(), output: Output::Pipe }
+}
+
+impl Stage {
+    /// Adds an argument.
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Stage {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds `--name value` when there is a value.
+    pub fn option(self, name: &str, value: Option<impl Into<OsString>>) -> Stage {
+        match value {
+            Some(value) => self.arg(name).arg(value),
+            None => self,
+        }
+    }
+
+    /// Adds `--name` when it is on.
+    pub fn flag(self, name: &str, on: bool) -> Stage {
+        if on { self.arg(name) } else { self }
+    }
+
+    /// Sends its acknowledgements, not its standard output, into the next stage.
+    pub fn acks(mut self) -> Stage {
+        self.output = Output::Acks;
+        self
+    }
+
+    /// The command line, for [`trace`].
+    pub fn args(&self) -> &[OsString] {
+        &self.args
+    }
+
+    /// Where its output goes.
+    pub fn output(&self) -> Output {
+        self.output
+    }
+}
+
+/// A running stage.
+struct Running {
+    child: Child,
+    talk: JoinHandle<String>,
+}
+
+/// Stages that run at once, and the last one's output.
+pub struct Pipeline {
+    running: Vec<Running>,
+    output: Option<PipeReader>,
+    forward: Forward,
+}
+
+impl Pipeline {
+    /// Starts the stages, with nothing on the first one's standard input.
+    pub fn start(stages: &[Stage], io: &mut Io<'_>) -> Result<Pipeline> {
+        Self::start_with(stages, Stdio::null(), io)
+    }
+
+    /// Starts the stages; `input` is the first one's standard input.
+    pub fn start_with(stages: &[Stage], input: Stdio, io: &mut Io<'_>) -> Result<Pipeline> {
+        trace::print(stages, io);
+        io.out.flush().map_err(|e| Error::io("write to", "standard output", &e))?;
+        let mut pipeline = Pipeline { running: Vec::new(), output: None, forward: Forward::new()? };
+        let mut input = Some(input);
+        for stage in stages {
+            let stdin = input.take().unwrap_or_else(Stdio::null);
+            let output = pipeline.spawn(stage, stdin)?;
+            match pipeline.running.len() == stages.len() {
+                true => pipeline.output = Some(output),
+                false => input = Some(Stdio::from(output)),
+            }
+        }
+        Ok(pipeline)
+    }
+
+    fn spawn(&mut self, stage: &Stage, stdin: Stdio) -> Result<PipeReader> {
+        let start = |e: &std::io::Error| Error::io("start", "auwai", e);
+        let program = std::env::current_exe().map_err(|e| start(&e))?;
+        let (reader, writer) = std::io::pipe().map_err(|e| start(&e))?;
+        let mut command = Command::new(program);
+        command.args(&stage.args).stdin(stdin).stderr(Stdio::piped()).env(ERRORS, "json");
+        match stage.output {
+            Output::Pipe => {
+                command.stdout(writer);
+            }
+            Output::Acks => {
+                let mapping = FdMapping { parent_fd: OwnedFd::from(writer), child_fd: ACK_FD };
+                command.fd_mappings(vec![mapping]).map_err(|e| {
+                    Error::failed("bug", "two descriptors with one number").because(e)
+                })?;
+            }
+        }
+        let mut child = command.spawn().map_err(|e| start(&e))?;
+        self.forward.to(&child);
+        let stderr = child.stderr.take();
+        let talk = std::thread::spawn(move || collect(stderr));
+        self.running.push(Running { child, talk });
+        Ok(reader)
+    }
+
+    /// Passes the last stage's records to `each`, then waits for all.
+    ///
+    /// # Errors
+    /// The first failing stage's, else `each`'s own.
+    pub fn records(
+        mut self,
+        io: &mut Io<'_>,
+        mut each: impl FnMut(Record, &mut Io<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let mut taken = Ok(());
+        if let Some(output) = self.output.take() {
+            let mut reader = Reader::new(BufReader::with_capacity(1 << 16, output), "-");
+            while let Some(record) = transpose(&mut taken, reader.next_record()) {
+                taken = each(record, io);
+                if taken.is_err() {
+                    break;
+                }
+            }
+        }
+        self.wait(io).and(taken)
+    }
+
+    /// Copies the last stage's lines to our standard output as they are, then waits for all.
+    pub fn pass(mut self, io: &mut Io<'_>) -> Result<()> {
+        let mut passed = Ok(());
+        if let Some(output) = self.output.take() {
+            passed = copy_lines(BufReader::with_capacity(1 << 16, output), io.out);
+        }
+        self.wait(io).and(passed)
+    }
+
+    /// Waits for all stages and reports the first that failed.
+    pub fn wait(mut self, io: &mut Io<'_>) -> Result<()> {
+        drop(self.output.take());
+        let mut first = Ok(());
+        for Running { mut child, talk } in self.running.drain(..) {
+            let status = child.wait().map_err(|e| Error::io("wait for", "auwai", &e))?;
+            let talk = talk.join().unwrap_or_default();
+            let result = judge(status, &talk, io, first.is_ok());
+            first = first.and(result);
+        }
+        self.forward.raise_again();
+        first
+    }
+}
+
+/// The records of a short pipeline whose records fit in memory.
+pub fn collect_records(stages: &[Stage], io: &mut Io<'_>) -> Result<Vec<Record>> {
+    let mut all = Vec::new();
+    Pipeline::start(stages, io)?.records(io, |record, _| {
+        all.push(record);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+fn transpose(taken: &mut Result<()>, next: Result<Option<Record>>) -> Option<Record> {
+    match next {
+        Ok(record) => record,
+        Err(e) => {
+            *taken = Err(e);
+            None
+        }
+    }
+}
+
+fn copy_lines(mut input: impl BufRead, out: &mut dyn Write) -> Result<()> {
+    std::io::copy(&mut input, out)
+        .and_then(|_| out.flush())
+        .map_err(|e| Error::io("write to", "standard output", &e))
+}
+
+fn collect(stderr: Option<impl Read>) -> String {
+    let mut talk = Vec::new();
+    // What a stage says is passed on as far as it came.
+    if let Some(mut stderr) = stderr {
+        let _ = stderr.read_to_end(&mut talk);
+    }
+    String::from_utf8_lossy(&talk).into_owned()
+}
+
+/// Tells what a stage said, and makes its failure ours. After the first failure the others' words
+/// are only echoes of it.
+fn judge(status: ExitStatus, talk: &str, io: &mut Io<'_>, tell: bool) -> Result<()> {
+    let mut failure = None;
+    for line in talk.lines() {
+        match crate::record::parse(line) {
+            Ok(Record::Problem(problem)) => failure = Some(problem),
+            _ if tell => {
+                let _ = writeln!(io.err, "{line}");
+            }
+            _ => {}
+        }
+    }
+    let kind = match status.code() {
+        Some(0) => return Ok(()),
+        Some(1) => Kind::No,
+        Some(2) => Kind::Usage,
+        Some(_) => Kind::Failed,
+        None => return stopped(status),
+    };
+    Err(match failure {
+        Some(problem) => Error::told(kind, problem.code, problem.message, problem.hint),
+        None => Error::told(kind, "failed".into(), format!("a stage ended with {status}"), None),
+    })
+}
+
+/// A stage that a signal ended. SIGPIPE means that its reader left, which is no failure.
+fn stopped(status: ExitStatus) -> Result<()> {
+    use std::os::unix::process::ExitStatusExt;
+    if status.signal() == Some(signal_hook::consts::SIGPIPE) {
+        return Ok(());
+    }
+    let message = format!("a stage was stopped ({status})");
+    Err(Error::failed("stopped", message).hint("what was committed stands: run the command again"))
+}
