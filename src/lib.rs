@@ -18,4 +18,5 @@
 
 pub mod error;
 pub mod record;
+pub mod text;
 pub mod visible;

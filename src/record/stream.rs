@@ -24,8 +24,9 @@ struct Line<'a, T> {
 pub fn write<T: Wire>(out: &mut (impl Write + ?Sized), record: &T) -> Result<()> {
     let line = Line { v: VERSION, r#type: T::TYPE, body: record };
     let mut text = Vec::with_capacity(256);
-    write_json(&mut text, &line)
-        .map_err(|e| Error::failed("bug", format!("cannot write a {} record", T::TYPE)).because(e))?;
+    write_json(&mut text, &line).map_err(|e| {
+        Error::failed("bug", format!("cannot write a {} record", T::TYPE)).because(e)
+    })?;
     text.push(b'\n');
     out.write_all(&text).map_err(|e| Error::io("write to", "standard output", &e))
 }
@@ -87,9 +88,11 @@ impl<R: BufRead> Reader<R> {
 
     /// The error for a stream that ended without its `end` record: its writer died.
     pub fn cut_off(&self) -> Error {
-        let message = format!("{}:{}: the stream ended without its end record", self.name, self.line);
-        Error::failed("cut-off", message)
-            .hint("its writer was stopped: run the pipeline again, or take what came with --partial")
+        let message =
+            format!("{}:{}: the stream ended without its end record", self.name, self.line);
+        Error::failed("cut-off", message).hint(
+            "its writer was stopped: run the pipeline again, or take what came with --partial",
+        )
     }
 }
 
