@@ -22,5 +22,6 @@ pub mod plumbing;
 pub mod porcelain;
 pub mod record;
 pub mod store;
+pub mod text;
 pub mod visible;
 pub mod workspace;
