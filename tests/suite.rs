@@ -1,1 +1,3 @@
-//! The one integration binary.
+//! The one integration binary: one module a command or topic.
+
+mod house;

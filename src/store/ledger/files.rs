@@ -54,6 +54,8 @@ pub struct Content {
     pub hash: [u8; 32],
     /// The encoding, for text.
     pub encoding: Option<String>,
+    /// Whether its last line has no newline, for text.
+    pub unterminated: bool,
     /// Lines, for text.
     pub lines: u64,
     /// Tokens as shown, for text.
@@ -67,10 +69,23 @@ pub struct Content {
 pub struct Batch {
     /// Rows of paths that are gone.
     pub gone: Vec<i64>,
-    /// Rows whose content proved unchanged: new stat data.
-    pub touched: Vec<(i64, StatBytes, bool)>,
-    /// Paths that are new or changed.
+    /// Paths that are new, or seem changed.
     pub rows: Vec<FileRow>,
+    /// Whether to cut a file anew whose bytes are the same: the rules of cutting have changed.
+    pub anew: bool,
+}
+
+impl Batch {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.gone.is_empty() && self.rows.is_empty()
+    }
+
+    /// Empties it, for the next transaction.
+    pub fn clear(&mut self) {
+        self.gone.clear();
+        self.rows.clear();
+    }
 }
 
 /// What a batch did.
@@ -82,6 +97,14 @@ pub struct Changes {
     pub added: u64,
     /// Chunk ids that are gone.
     pub removed: u64,
+}
+
+impl std::ops::AddAssign for Changes {
+    fn add_assign(&mut self, more: Changes) {
+        self.files += more.files;
+        self.added += more.added;
+        self.removed += more.removed;
+    }
 }
 
 /// A path as the ledger has it.
@@ -101,6 +124,8 @@ pub struct Row {
     pub hash: Option<[u8; 32]>,
     /// The encoding, for text.
     pub encoding: Option<String>,
+    /// Whether its last line has no newline, for text.
+    pub unterminated: bool,
     /// Lines.
     pub lines: u64,
     /// Tokens as shown.
@@ -123,7 +148,8 @@ pub struct Totals {
 /// Names a chunk: path, body hash, occurrence.
 pub type NameChunk<'a> = &'a dyn Fn(&RepoPath, &[u8; 32], u32) -> ChunkId;
 
-const ROW: &str = "SELECT id, key, fate, detail, size, hash, encoding, lines, tokens, chunks FROM files";
+const ROW: &str = "SELECT id, key, fate, detail, size, hash, encoding, unterminated, lines, tokens,
+    chunks FROM files";
 
 impl Ledger {
     /// Every path with its stat data, by [`RepoPath::to_key`].
@@ -155,13 +181,10 @@ impl Ledger {
             for id in &batch.gone {
                 remove(tx, *id, &mut changes)?;
             }
-            for (id, stat, racy) in &batch.touched {
-                let mut touch =
-                    tx.prepare_cached("UPDATE files SET stat = ?2, racy = ?3 WHERE id = ?1")?;
-                touch.execute(params![id, stat, racy])?;
-            }
             for row in &batch.rows {
-                put(tx, row, change, name, &mut changes)?;
+                if batch.anew || !touch(tx, row)? {
+                    put(tx, row, change, name, &mut changes)?;
+                }
             }
             Ok(changes)
         })
@@ -270,10 +293,30 @@ fn read_row_at(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Row> {
         size: row.get(at + 4)?,
         hash: row.get(at + 5)?,
         encoding: row.get(at + 6)?,
-        lines: row.get(at + 7)?,
-        tokens: Tokens(row.get(at + 8)?),
-        chunks: row.get(at + 9)?,
+        unterminated: row.get(at + 7)?,
+        lines: row.get(at + 8)?,
+        tokens: Tokens(row.get(at + 9)?),
+        chunks: row.get(at + 10)?,
     })
+}
+
+/// Notes new stat data of a file that has the bytes it had; `false` when it has not.
+fn touch(tx: &Transaction<'_>, row: &FileRow) -> Work<bool> {
+    let Some(content) = &row.content else { return Ok(false) };
+    let mut touch = tx.prepare_cached(
+        "UPDATE files SET stat = ?3, racy = ?4
+         WHERE key = ?1 AND hash = ?2 AND fate = ?5 AND encoding IS ?6",
+    )?;
+    let fate = fate_number(row.fate);
+    let done = touch.execute(params![
+        row.path.to_key(),
+        content.hash,
+        row.stat,
+        row.racy,
+        fate,
+        content.encoding
+    ])?;
+    Ok(done > 0)
 }
 
 fn remove(tx: &Transaction<'_>, file: i64, changes: &mut Changes) -> Work<()> {
@@ -318,11 +361,13 @@ fn put_row(tx: &Transaction<'_>, row: &FileRow) -> Work<i64> {
     let content = row.content.as_ref();
     let text = content.unwrap_or(&none);
     let mut put = tx.prepare_cached(
-        "INSERT INTO files (key, fate, detail, stat, racy, size, hash, encoding, lines, tokens, chunks)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+        "INSERT INTO files (key, fate, detail, stat, racy, size, hash, encoding, unterminated, lines,
+             tokens, chunks)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
          ON CONFLICT (key) DO UPDATE SET fate = excluded.fate, detail = excluded.detail,
              stat = excluded.stat, racy = excluded.racy, size = excluded.size,
-             hash = excluded.hash, encoding = excluded.encoding, lines = excluded.lines,
+             hash = excluded.hash, encoding = excluded.encoding,
+             unterminated = excluded.unterminated, lines = excluded.lines,
              tokens = excluded.tokens, chunks = excluded.chunks
          RETURNING id",
     )?;
@@ -336,6 +381,7 @@ fn put_row(tx: &Transaction<'_>, row: &FileRow) -> Work<i64> {
             content.map(|c| c.size),
             content.map(|c| c.hash),
             text.encoding,
+            text.unterminated,
             text.lines,
             text.tokens,
             text.cuts.len() as u64,

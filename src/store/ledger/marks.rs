@@ -1,7 +1,7 @@
 //! The reads' side of a ledger: which chunks are read, by whom, and what becomes of a read when its
 //! chunk vanishes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -42,6 +42,15 @@ impl Ledger {
             let mut query =
                 c.prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?;
             Ok(query.exists([id.0 as i64])?)
+        })
+    }
+
+    /// Every chunk that is read.
+    pub fn read_ids(&self) -> Result<HashSet<ChunkId>> {
+        self.db.read(|c| {
+            let mut query = c.prepare("SELECT id FROM marks WHERE given = 0")?;
+            let ids = query.query_map([], |row| Ok(ChunkId(row.get::<_, i64>(0)? as u64)))?;
+            Ok(ids.collect::<rusqlite::Result<_>>()?)
         })
     }
 

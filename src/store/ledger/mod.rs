@@ -37,11 +37,16 @@ impl Ledger {
     /// `not-indexed` with the command that indexes it; else as [`Db::open`].
     pub fn open(path: &Path, root: &Path) -> Result<Ledger> {
         if !path.exists() {
-            let root = quote_path(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str()));
-            return Err(Error::failed("not-indexed", format!("'{root}' is not indexed yet"))
-                .hint(format!("index it with `auwai index --repo {root}`")));
+            return Err(Self::not_indexed(root));
         }
         Ok(Ledger { db: Db::open(path, &KIND)? })
+    }
+
+    /// The error for a repository that has no index, or none that was ever finished.
+    pub fn not_indexed(root: &Path) -> Error {
+        let root = quote_path(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str()));
+        Error::failed("not-indexed", format!("'{root}' is not indexed yet"))
+            .hint(format!("index it with `auwai index --repo {root}`"))
     }
 
     /// Opens the ledger, and makes it first when there is none. The folder must exist.

@@ -17,6 +17,7 @@ CREATE TABLE files (
     size     INTEGER,
     hash     BLOB,
     encoding TEXT,
+    unterminated INTEGER NOT NULL DEFAULT 0,
     lines    INTEGER NOT NULL DEFAULT 0,
     tokens   INTEGER NOT NULL DEFAULT 0,
     chunks   INTEGER NOT NULL DEFAULT 0

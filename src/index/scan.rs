@@ -1,0 +1,243 @@
+//! One scan: the walk's threads find what differs, worker threads read it, this thread writes.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::SystemTime;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::content::ContentReader;
+use super::open::{Outcome, detail, read_entry, stat_bytes};
+use super::stat::Young;
+use crate::admit::Policy;
+use crate::beneath::Root;
+use crate::error::{Error, Result};
+use crate::record::{Fate, Progress, RepoPath, Sync, SyncMode};
+use crate::store::ledger::{Batch, Changes, Known, Ledger};
+use crate::text::{CHUNKER_VERSION, Tokenizer, chunk_id};
+use crate::visible::quote_path;
+use crate::walk::{self, Entry, Kind};
+
+/// How many files a transaction takes: bounds the write-ahead log, and what a crash undoes.
+const BATCH: usize = 2048;
+
+/// How many files wait between two stages.
+const QUEUE: usize = 4096;
+
+/// How to scan.
+pub struct Options<'a> {
+    /// The repository's name, for the record.
+    pub name: &'a str,
+    /// Threads that walk, and threads that read.
+    pub threads: usize,
+    /// The tokenizer; `None`: the one of the last scan, else the default.
+    pub tokenizer: Option<Tokenizer>,
+    /// The time that the scan begins.
+    pub now: SystemTime,
+    /// The same, RFC 3339.
+    pub at: &'a str,
+}
+
+/// Makes the ledger say what the tree is. `progress` is called now and then.
+///
+/// # Errors
+/// The ledger's, and `not-found` for a root that is not there. A path that cannot be read is a row
+/// with its errno, not an error.
+pub fn scan(
+    root: &Path,
+    policy: &Policy,
+    ledger: &mut Ledger,
+    options: &Options<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Sync> {
+    let folder = Root::open(root).map_err(|e| {
+        let name = quote_path(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str()));
+        Error::io("open", name, &e)
+    })?;
+    let (tokenizer, anew) = settle_tokenizer(ledger, options.tokenizer)?;
+    let work = Work { root: &folder, policy, tokenizer, young: Young::at(options.now), anew };
+    let mut writer = Writer::new(ledger, anew, progress)?;
+    run(&work, options.threads, &mut writer)?;
+    writer.finish(options, tokenizer)
+}
+
+/// The tokenizer to count with, and whether the whole index must be made anew for it.
+fn settle_tokenizer(ledger: &Ledger, asked: Option<Tokenizer>) -> Result<(Tokenizer, bool)> {
+    let last = ledger.meta("tokenizer")?.and_then(|name| name.parse().ok());
+    let chunker = ledger.meta("chunker")?;
+    let tokenizer = asked.or(last).unwrap_or_default();
+    let same = last == Some(tokenizer) && chunker == Some(CHUNKER_VERSION.to_string());
+    Ok((tokenizer, !same))
+}
+
+/// What every thread of a scan knows.
+struct Work<'a> {
+    root: &'a Root,
+    policy: &'a Policy,
+    tokenizer: Tokenizer,
+    young: Young,
+    anew: bool,
+}
+
+/// An entry to read, and its row if it has one.
+struct Job {
+    entry: Entry,
+    known: Option<i64>,
+}
+
+/// What came of a job.
+struct Done {
+    known: Option<i64>,
+    outcome: Outcome,
+}
+
+fn run(work: &Work<'_>, threads: usize, writer: &mut Writer<'_>) -> Result<()> {
+    let (found, entries) = bounded(QUEUE);
+    let (jobs, todo) = bounded(QUEUE);
+    let (done, outcomes) = bounded(QUEUE);
+    std::thread::scope(|scope| {
+        let walking = scope.spawn(move || {
+            walk::walk(work.policy, threads, &|batch| {
+                // The receiver is gone only when the scan has failed.
+                let _ = found.send(batch);
+            })
+        });
+        let known = writer.ledger.known()?;
+        let sorting = scope.spawn(move || sort(work, known, &entries, &jobs));
+        for _ in 0..threads.max(1) {
+            let (todo, done) = (todo.clone(), done.clone());
+            scope.spawn(move || read_all(work, &todo, &done));
+        }
+        drop((todo, done));
+        let written = outcomes.iter().try_for_each(|done| writer.take(done));
+        drop(outcomes);
+        let gone = join(sorting)?;
+        join(walking)??;
+        written?;
+        writer.forget(gone)
+    })
+}
+
+fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> Result<T> {
+    thread.join().map_err(|_| Error::failed("bug", "a thread of the scan panicked"))
+}
+
+/// Passes on what differs from the ledger, and returns the rows of what was not found.
+fn sort(
+    work: &Work<'_>,
+    mut known: HashMap<Box<[u8]>, Known>,
+    entries: &Receiver<Vec<Entry>>,
+    jobs: &Sender<Job>,
+) -> Vec<i64> {
+    for entry in entries.iter().flatten() {
+        let before = known.remove(entry.path.to_key().as_slice());
+        if !work.anew && before.as_ref().is_some_and(|before| is_unchanged(&entry, before)) {
+            continue;
+        }
+        let job = Job { entry, known: before.map(|before| before.id) };
+        if jobs.send(job).is_err() {
+            break;
+        }
+    }
+    known.into_values().map(|known| known.id).collect()
+}
+
+fn is_unchanged(entry: &Entry, known: &Known) -> bool {
+    match entry.kind {
+        Kind::File => {
+            matches!(known.fate, Fate::Text | Fate::Binary)
+                && !known.racy
+                && known.stat.is_some()
+                && known.stat == stat_bytes(entry)
+        }
+        _ => known.fate == entry.kind.fate() && known.detail.as_deref() == detail(&entry.kind).as_deref(),
+    }
+}
+
+fn read_all(work: &Work<'_>, todo: &Receiver<Job>, done: &Sender<Done>) {
+    let mut reader = ContentReader::new(work.tokenizer);
+    for Job { entry, known } in todo {
+        let outcome = read_entry(work.root, entry, work.young, &mut reader);
+        if done.send(Done { known, outcome }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Collects outcomes and writes them batch by batch.
+struct Writer<'a> {
+    ledger: &'a mut Ledger,
+    change: i64,
+    batch: Batch,
+    sum: Changes,
+    files: u64,
+    bytes: u64,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a> Writer<'a> {
+    fn new(
+        ledger: &'a mut Ledger,
+        anew: bool,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let change = ledger.change()? + 1;
+        let batch = Batch { anew, ..Batch::default() };
+        let sum = Changes::default();
+        Ok(Writer { ledger, change, batch, sum, files: 0, bytes: 0, progress })
+    }
+
+    fn take(&mut self, done: Done) -> Result<()> {
+        self.files += 1;
+        match done.outcome {
+            Outcome::Row(row) => {
+                self.bytes += row.content.as_ref().map_or(0, |content| content.size);
+                self.batch.rows.push(row);
+            }
+            Outcome::Gone => self.batch.gone.extend(done.known),
+        }
+        if self.batch.rows.len() >= BATCH { self.write() } else { Ok(()) }
+    }
+
+    fn forget(&mut self, gone: Vec<i64>) -> Result<()> {
+        self.batch.gone.extend(gone);
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<()> {
+        if !self.batch.is_empty() {
+            let changes = self.ledger.apply(&self.batch, self.change, &name_chunk)?;
+            self.sum += changes;
+            self.batch.clear();
+        }
+        (self.progress)(Progress { files: self.files, bytes: self.bytes, of_files: None });
+        Ok(())
+    }
+
+    fn finish(self, options: &Options<'_>, tokenizer: Tokenizer) -> Result<Sync> {
+        let changed = self.sum != Changes::default();
+        let kept_reads = if changed { self.ledger.move_reads(options.at)? } else { 0 };
+        if changed || self.batch.anew {
+            let (change, chunker) = (self.change.to_string(), CHUNKER_VERSION.to_string());
+            self.ledger.set_meta(&[
+                ("changes", &change),
+                ("chunker", &chunker),
+                ("tokenizer", tokenizer.as_str()),
+                ("scanned", options.at),
+            ])?;
+            self.ledger.checkpoint();
+        }
+        Ok(Sync {
+            repo: options.name.to_string(),
+            files: self.sum.files,
+            chunks_added: self.sum.added,
+            chunks_removed: self.sum.removed,
+            kept_reads,
+            mode: SyncMode::Full,
+        })
+    }
+}
+
+fn name_chunk(path: &RepoPath, body: &[u8; 32], occurrence: u32) -> crate::record::ChunkId {
+    chunk_id(path, &blake3::Hash::from_bytes(*body), occurrence)
+}

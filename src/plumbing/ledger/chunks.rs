@@ -1,0 +1,117 @@
+//! `auwai-ledger chunks`: every chunk of repositories, in reading order: the input of `auwai-plan`.
+
+use crate::cli::Io;
+use crate::error::Result;
+use crate::plumbing::ledger::reading::Reading;
+use crate::plumbing::ledger::source::Source;
+use crate::plumbing::ledger::{Repos, StateOption, WorkspaceOption};
+use crate::record::{self, Chunk, End, Fate};
+use crate::store::ledger::{Cut, Ledger, Row};
+use crate::text::{Encoding, Extent, Tokenizer, frame_tokens, shown_tokens};
+
+/// List every chunk of indexed repositories in reading order, as `chunk` records
+///
+/// Repositories by name, then paths by component and chunks by their place in the file. With
+/// --workspace, `complete` is what the workspace's coverage ledger says, else what each repository's
+/// own ledger says. The index is taken as it is: run `auwai-ledger scan` first.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    repos: Repos,
+    #[command(flatten)]
+    workspace: WorkspaceOption,
+    #[command(flatten)]
+    state: StateOption,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
+    let mut reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+    let mut count = 0;
+    for source in reading.sources() {
+        let ledger = source.ledger()?;
+        record::write(io.out, &source.record())?;
+        count += write_chunks(&source, &ledger, &mut reading, io)?;
+    }
+    record::write(io.out, &End { of: "chunk".into(), count })
+}
+
+fn write_chunks(
+    source: &Source,
+    ledger: &Ledger,
+    reading: &mut Reading,
+    io: &mut Io<'_>,
+) -> Result<u64> {
+    let tokenizer = super::tokenizer_of(ledger)?;
+    let marked = reading.marked(&source.name, ledger)?;
+    let mut count = 0;
+    ledger.each_file(|row| {
+        if row.fate != Fate::Text || row.chunks == 0 {
+            return Ok(());
+        }
+        let cuts = super::cuts(ledger, &row)?;
+        let mut costs = FrameCosts::new(tokenizer, &source.name, &row);
+        for (ord, cut) in cuts.iter().enumerate() {
+            let complete = marked.contains(cut.id);
+            let frame = costs.of(cut.piece);
+            record::write(io.out, &chunk(&source.name, &row, ord as u64, cut, frame, complete))?;
+        }
+        count += cuts.len() as u64;
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// What a frame of one file can cost at the most, counted when first asked.
+struct FrameCosts<'a> {
+    tokenizer: Tokenizer,
+    repo: &'a str,
+    row: &'a Row,
+    lines: Option<record::Tokens>,
+    piece: Option<record::Tokens>,
+}
+
+impl<'a> FrameCosts<'a> {
+    fn new(tokenizer: Tokenizer, repo: &'a str, row: &'a Row) -> Self {
+        FrameCosts { tokenizer, repo, row, lines: None, piece: None }
+    }
+
+    fn of(&mut self, piece: bool) -> record::Tokens {
+        let (tokenizer, repo, row) = (self.tokenizer, self.repo, self.row);
+        let slot = if piece { &mut self.piece } else { &mut self.lines };
+        *slot.get_or_insert_with(|| {
+            let encoding = row.encoding.as_deref().and_then(|name| name.parse().ok());
+            let extent = Extent {
+                lines: row.lines,
+                bytes: row.size.unwrap_or_default(),
+                unterminated: row.unterminated,
+            };
+            let encoding = encoding.unwrap_or(Encoding::UTF_8);
+            frame_tokens(tokenizer, repo, &row.path, encoding, extent, piece)
+        })
+    }
+}
+
+fn chunk(
+    repo: &str,
+    row: &Row,
+    ord: u64,
+    cut: &Cut,
+    frame_tokens: record::Tokens,
+    complete: bool,
+) -> Chunk {
+    let (path, path_b64) = row.path.to_wire();
+    Chunk {
+        repo: repo.to_string(),
+        id: cut.id,
+        path,
+        path_b64,
+        ord,
+        bytes: cut.bytes,
+        lines: cut.lines,
+        tokens: shown_tokens(cut.tokens, cut.lines),
+        frame_tokens,
+        piece: cut.piece,
+        complete,
+    }
+}

@@ -1,0 +1,63 @@
+//! `auwai-ledger files`: every path and its fate.
+
+use crate::cli::Io;
+use crate::error::Result;
+use crate::plumbing::ledger::source::Source;
+use crate::plumbing::ledger::{Repos, StateOption};
+use crate::record::{self, End, Fate, File};
+use crate::store::ledger::Row;
+
+/// List every path of indexed repositories with its fate, as `file` records
+///
+/// In tree order: by path component, byte by byte. An ignored folder is one row.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    repos: Repos,
+    #[command(flatten)]
+    state: StateOption,
+    /// List only paths of this fate: text, binary, symlink, repository, special, unreadable, absent
+    /// or ignored; may be repeated
+    #[arg(long = "fate", value_name = "FATE", value_parser = super::parse_fate)]
+    fates: Vec<Fate>,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
+    let state_dir = args.state.resolve(io.world);
+    let mut count = 0;
+    for repo in args.repos.required()? {
+        let source = Source::named(repo, state_dir.as_deref(), io.world)?;
+        let ledger = source.ledger()?;
+        record::write(io.out, &source.record())?;
+        ledger.each_file(|row| {
+            if !args.fates.is_empty() && !args.fates.contains(&row.fate) {
+                return Ok(());
+            }
+            count += 1;
+            record::write(io.out, &file(&source.name, &row))
+        })?;
+    }
+    record::write(io.out, &End { of: "file".into(), count })
+}
+
+/// The record of a row.
+pub fn file(repo: &str, row: &Row) -> File {
+    let (path, path_b64) = row.path.to_wire();
+    let text = row.fate == Fate::Text;
+    let detail = |fate: Fate| row.detail.clone().filter(|_| row.fate == fate);
+    File {
+        repo: repo.to_string(),
+        path,
+        path_b64,
+        fate: row.fate,
+        size: row.size,
+        hash: row.hash.map(|hash| blake3::Hash::from_bytes(hash).to_hex().to_string()),
+        lines: text.then_some(row.lines),
+        tokens: text.then_some(row.tokens),
+        chunks: text.then_some(row.chunks),
+        encoding: row.encoding.clone(),
+        rule: detail(Fate::Ignored),
+        errno: detail(Fate::Unreadable),
+    }
+}

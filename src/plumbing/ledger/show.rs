@@ -1,0 +1,122 @@
+//! `auwai-ledger show`: the text of chunks, checked against the index: the input of
+//! `auwai-ledger print`.
+
+use std::ffi::OsString;
+
+use crate::cli::Io;
+use crate::error::{Error, Result};
+use crate::index::BodyReader;
+use crate::plumbing::ledger::reading::{Reading, Wanted};
+use crate::plumbing::ledger::source::Source;
+use crate::plumbing::ledger::{Repos, StateOption, WorkspaceOption};
+use crate::record::{self, End, SegmentId, Unread, Why};
+use crate::store::ledger::{Cut, Row};
+
+/// Write the text of chunks, as `body` records
+///
+/// The bytes are hashed and compared with the index before they go out. A chunk whose file has
+/// changed since is not shown: it becomes an `unread` record with `why` `changed`, the others are
+/// shown, and the exit status is 3.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    repos: Repos,
+    #[command(flatten)]
+    workspace: WorkspaceOption,
+    #[command(flatten)]
+    state: StateOption,
+    /// Show the chunks of this segment of the workspace's plan
+    #[arg(long, value_name = "ID", requires = "workspace", conflicts_with = "wanted")]
+    segment: Option<String>,
+    /// Show only chunks that are not complete
+    #[arg(long)]
+    unread: bool,
+    /// Chunks to show: an id, a unique prefix of 6 digits or more, either behind `repo:`, or a path
+    /// for all chunks of a file
+    #[arg(value_name = "ID|PATH", required_unless_present = "segment")]
+    wanted: Vec<OsString>,
+}
+
+/// Runs the verb.
+pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
+    let mut reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+    let wanted = match &args.segment {
+        Some(id) => reading.segment(&SegmentId(id.clone()))?,
+        None => reading.find(&args.wanted, io.world)?,
+    };
+    let mut shown = Shown::default();
+    for (source, wanted) in wanted {
+        show(&source, wanted, args.unread, &mut shown, io)?;
+    }
+    record::write(io.out, &End { of: "body".into(), count: shown.bodies })?;
+    shown.verdict()
+}
+
+#[derive(Default)]
+struct Shown {
+    bodies: u64,
+    changed: u64,
+}
+
+impl Shown {
+    fn verdict(&self) -> Result<()> {
+        if self.changed == 0 {
+            return Ok(());
+        }
+        let message = format!("{} chunks have changed since they were planned", self.changed);
+        Err(Error::failed("changed", message).hint(super::CHANGED_HINT))
+    }
+}
+
+fn show(
+    source: &Source,
+    wanted: Vec<Wanted>,
+    only_unread: bool,
+    shown: &mut Shown,
+    io: &mut Io<'_>,
+) -> Result<()> {
+    record::write(io.out, &source.record())?;
+    let root = source.open_root()?;
+    let mut reader = BodyReader::new(&root, &source.name);
+    for chunk in wanted.iter().filter(|chunk| !(only_unread && chunk.complete())) {
+        let body = match chunk {
+            Wanted::Here { row, cut, complete } => reader.read(row, cut, *complete),
+            Wanted::Gone(..) => None,
+        };
+        match body {
+            Some(body) => {
+                shown.bodies += 1;
+                record::write(io.out, &body)?;
+            }
+            None => {
+                shown.changed += 1;
+                record::write(io.out, &changed(source, chunk))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn changed(source: &Source, chunk: &Wanted) -> Unread {
+    let (path, id, lines) = match chunk {
+        Wanted::Here { row, cut, .. } => here(row, cut),
+        Wanted::Gone(path, id) => (path.to_wire(), *id, None),
+    };
+    Unread {
+        repo: source.name.clone(),
+        path: path.0,
+        path_b64: path.1,
+        lines,
+        id: Some(id),
+        tokens: None,
+        segment: None,
+        reader: None,
+        why: Why::Changed,
+    }
+}
+
+type Told = ((String, Option<String>), record::ChunkId, Option<record::LineRange>);
+
+fn here(row: &Row, cut: &Cut) -> Told {
+    (row.path.to_wire(), cut.id, Some(cut.lines))
+}
