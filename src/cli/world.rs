@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use crate::error::{Error, Result};
+use crate::visible::quote_path;
 
 /// A snapshot of the process's surroundings.
 #[derive(Debug, Clone)]
@@ -15,6 +19,8 @@ pub struct World {
     pub now: fn() -> SystemTime,
     /// How many threads to work with.
     pub threads: usize,
+    /// Whether standard error is a terminal.
+    pub terminal: bool,
 }
 
 impl World {
@@ -25,6 +31,7 @@ impl World {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             now: SystemTime::now,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            terminal: std::io::stderr().is_terminal(),
         }
     }
 
@@ -36,6 +43,7 @@ impl World {
             cwd: cwd.to_owned(),
             now: || SystemTime::UNIX_EPOCH,
             threads: 1,
+            terminal: false,
         }
     }
 
@@ -63,6 +71,20 @@ impl World {
     /// The time now, RFC 3339 in UTC with whole seconds.
     pub fn timestamp(&self) -> String {
         humantime::format_rfc3339_seconds((self.now)()).to_string()
+    }
+
+    /// The same world as seen from another folder (`-C DIR`).
+    ///
+    /// # Errors
+    /// When that is no folder.
+    pub fn inside(&self, dir: &Path) -> Result<World> {
+        let cwd = self.absolute(dir);
+        let shown = quote_path(std::os::unix::ffi::OsStrExt::as_bytes(dir.as_os_str()));
+        match std::fs::metadata(&cwd) {
+            Ok(found) if found.is_dir() => Ok(World { cwd, ..self.clone() }),
+            Ok(_) => Err(Error::failed("not-a-folder", format!("'{shown}' is not a folder"))),
+            Err(e) => Err(Error::io("change to", shown, &e)),
+        }
     }
 
     /// A path as typed, seen from the current folder.

@@ -1,6 +1,109 @@
 //! The porcelain: `auwai …`, for people. It composes the plumbing as processes joined by pipes and
 //! sees records only.
 
+mod done;
+mod index;
+mod next;
+mod options;
 mod pipeline;
+mod plan;
+mod progress;
+mod read;
+mod render;
+mod run;
 mod signals;
+mod status;
+mod survey;
+mod target;
 mod trace;
+mod verbs;
+mod verify;
+mod why;
+mod workspace;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{self, Io, Tool};
+use crate::error::{Error, Result};
+use crate::plumbing;
+use crate::workspace::Registry;
+use options::Common;
+
+/// Read whole repositories, a context window at a time, and prove it
+///
+/// auwai cuts every file into chunks, packs the chunks into segments that fit a reader's context
+/// window, hands them out one after the other, and keeps a ledger of what was really delivered.
+/// `auwai verify` answers, by exit status, whether anything in the tree as it stands is unread.
+#[derive(Debug, Parser)]
+#[command(name = "auwai", version, disable_help_subcommand = true)]
+pub struct Auwai {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Clone, clap::Subcommand)]
+enum Verb {
+    /// Bring the index of a repository up to date
+    Index(index::Args),
+    /// Say what becomes of each PATH, and by which rule
+    Why(why::Args),
+    /// Several repositories read as one
+    #[command(subcommand)]
+    Workspace(workspace::Verb),
+    #[command(flatten)]
+    Fullread(verbs::FullreadVerb),
+}
+
+impl Tool for Auwai {
+    const NAME: &'static str = "auwai";
+
+    fn json(&self) -> bool {
+        self.common.json
+    }
+
+    fn run(self, io: &mut Io<'_>) -> Result<()> {
+        let common = &self.common;
+        let world = common.dir.as_deref().map(|dir| io.world.inside(dir)).transpose()?;
+        let world = world.as_ref().unwrap_or(io.world);
+        let io = &mut Io { input: io.input, out: io.out, err: io.err, world };
+        match &self.verb {
+            Verb::Index(args) => index::run(args, common, io),
+            Verb::Why(args) => why::run(args, common, io),
+            Verb::Workspace(verb) => workspace::run(verb, common, io),
+            Verb::Fullread(verb) => verb.run(common, io),
+        }
+    }
+}
+
+/// `main` of `auwai`: a porcelain command, or the plumbing tool that the first argument names, which
+/// is how pipelines start their stages.
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    match args.get(1).and_then(|word| word.to_str()) {
+        Some("auwai-ledger") => cli::start_with::<plumbing::ledger::Ledger>(args[1..].to_vec()),
+        Some("auwai-plan") => cli::start_with::<plumbing::plan::PlanTool>(args[1..].to_vec()),
+        _ => cli::start_with::<Auwai>(args),
+    }
+}
+
+/// The names of workspaces on this machine.
+fn registry(io: &Io<'_>) -> Registry {
+    Registry::below(io.world.state_home().as_deref())
+}
+
+/// Writes one line to standard output.
+fn line(io: &mut Io<'_>, text: &str) -> Result<()> {
+    writeln!(io.out, "{text}").map_err(|e| Error::io("write to", "standard output", &e))
+}
+
+/// Writes text that has its own line ends.
+fn text(io: &mut Io<'_>, text: &str) -> Result<()> {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    write!(io.out, "{text}{end}").map_err(|e| Error::io("write to", "standard output", &e))
+}

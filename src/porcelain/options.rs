@@ -1,0 +1,74 @@
+//! Options that porcelain commands share.
+
+use std::path::PathBuf;
+
+use crate::record::SegmentId;
+
+/// Options of every command.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Common {
+    /// Work as if started in DIR
+    #[arg(short = 'C', global = true, value_name = "DIR", help_heading = "General options")]
+    pub dir: Option<PathBuf>,
+    /// Act on this workspace, given by name or by its root (default: $AUWAI_WORKSPACE, else the
+    /// nearest workspace upwards, else the repository around here as a workspace of one)
+    #[arg(
+        short = 'W',
+        long,
+        global = true,
+        value_name = "NAME|PATH",
+        help_heading = "General options"
+    )]
+    pub workspace: Option<PathBuf>,
+    /// Keep state in a folder of its own below DIR instead of in .auwai, for a tree that cannot be
+    /// written (default: $AUWAI_STATE_DIR)
+    #[arg(long, global = true, value_name = "DIR", help_heading = "General options")]
+    pub state_dir: Option<PathBuf>,
+    /// Write records (JSON Lines) instead of text; a failure is an `error` record too
+    #[arg(long, global = true, help_heading = "General options")]
+    pub json: bool,
+    /// Show progress on standard error: on a terminal (auto), always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "General options"
+    )]
+    pub progress: When,
+}
+
+/// On a terminal only, always, or never.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum When {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Who reads.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ReaderOption {
+    /// The reader's name (default: $AUWAI_READER, else `default`)
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::parse::name)]
+    pub reader: Option<String>,
+}
+
+/// Which segment.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct SegmentOption {
+    /// The segment (default: the reader's active one)
+    #[arg(long, value_name = "ID")]
+    pub segment: Option<String>,
+}
+
+impl SegmentOption {
+    /// The id as typed.
+    pub fn id(&self) -> Option<SegmentId> {
+        self.segment.clone().map(SegmentId)
+    }
+}

@@ -1,0 +1,123 @@
+//! `auwai plan`: divide what is to be read into segments.
+
+use std::path::PathBuf;
+
+use super::index::scan_all;
+use super::options::Common;
+use super::pipeline::{Pipeline, Stage, stage};
+use super::render::{count, thousands};
+use super::target::Target;
+use crate::cli::Io;
+use crate::error::{Error, Result};
+use crate::plumbing::plan::PolicyArgs;
+use crate::record::{Plan, Policy, Record};
+
+/// What a plan is made under.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Shape {
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Read files that match an earlier glob of FILE first, as `git diff -O` does; `-` is standard
+    /// input
+    ///
+    /// See auwai-plan(1) for the globs.
+    #[arg(long, value_name = "FILE")]
+    order: Option<PathBuf>,
+}
+
+impl Shape {
+    /// The tokenizer, where one was asked for.
+    pub fn tokenizer(&self) -> Option<&str> {
+        self.policy.tokenizer.as_deref()
+    }
+}
+
+/// Divide what is to be read into segments that fit the reader's window
+///
+/// Brings the index up to date, plans, and keeps the plan. With a plan there and no other options
+/// than it was made with, it is printed and nothing is changed.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    shape: Shape,
+    /// Forget the plan that is there and what was read under it, and plan anew; what was read stays
+    /// in the history
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let target = Target::resolve(common, io)?;
+    let plan = ensure(args, &target, common, io)?;
+    if common.json {
+        return crate::record::write(io.out, &plan);
+    }
+    tell(&plan, &target, io)
+}
+
+/// Makes the plan unless there is one, and returns it.
+pub fn ensure(
+    args: &Args,
+    target: &Target,
+    common: &Common,
+    io: &mut Io<'_>,
+) -> Result<Plan> {
+    scan_all(target.members(), args.shape.tokenizer(), common, io)?;
+    let stages = [
+        target.ledger("chunks"),
+        plan_stage(&args.shape, io),
+        target.ledger("adopt").flag("--force", args.force),
+    ];
+    let mut plan = None;
+    Pipeline::start(&stages, io)?.records(io, |record, _| {
+        if let Record::Plan(made) = record {
+            plan = Some(made);
+        }
+        Ok(())
+    })?;
+    plan.ok_or_else(|| Error::failed("cut-off", "the plan was not kept"))
+}
+
+/// `auwai-plan` with these options.
+pub fn plan_stage(shape: &Shape, io: &Io<'_>) -> Stage {
+    let mut plan = stage(["auwai-plan"]);
+    for (name, value) in shape.policy.typed() {
+        plan = plan.arg(name).arg(value);
+    }
+    let order = shape.order.as_deref().map(|file| io.world.absolute(file));
+    plan.option("--order", order)
+}
+
+fn tell(plan: &Plan, target: &Target, io: &mut Io<'_>) -> Result<()> {
+    let existing = if plan.existing == Some(true) { " (made before, unchanged)" } else { "" };
+    super::line(io, &format!("plan {}{existing}", plan.id))?;
+    super::line(io, &summary(plan))?;
+    for repo in &plan.repos {
+        super::line(io, &format!("  {}: {}", repo.name, count(repo.chunks, "chunk")))?;
+    }
+    super::line(io, &format!("go on: auwai next{}", target.flag()))
+}
+
+/// A plan in one line.
+pub fn summary(plan: &Plan) -> String {
+    format!(
+        "{}, {}, {} as printed",
+        count(plan.segments, "segment"),
+        count(plan.chunks, "chunk"),
+        count(plan.tokens.0, "token")
+    )
+}
+
+/// A policy in one line.
+pub fn policy_line(policy: &Policy) -> String {
+    format!(
+        "window {}, prompt {}, reserve {}, safety {} ppm: {} tokens a segment ({})",
+        thousands(policy.context_window.0),
+        thousands(policy.fixed_prompt.0),
+        thousands(policy.reserve.0),
+        thousands(policy.safety_ppm),
+        thousands(policy.segment_budget.0),
+        policy.tokenizer
+    )
+}

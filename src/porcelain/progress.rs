@@ -1,0 +1,69 @@
+//! Progress on standard error: on a terminal, or when asked for.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::options::When;
+use super::render::thousands;
+use crate::cli::Io;
+use crate::record::Progress;
+
+/// A line that says how far something has come; hidden where nobody looks.
+pub struct Bar(ProgressBar);
+
+impl Bar {
+    /// A bar for work of unknown length.
+    pub fn new(when: When, io: &Io<'_>, what: &str) -> Bar {
+        let bar = ProgressBar::with_draw_target(None, target(when, io));
+        bar.set_style(style("{msg}"));
+        bar.set_message(what.to_string());
+        bar.set_prefix(what.to_string());
+        Bar(bar)
+    }
+
+    /// A bar for work of known length.
+    pub fn of(when: When, io: &Io<'_>, what: &str, length: u64) -> Bar {
+        let bar = ProgressBar::with_draw_target(Some(length), target(when, io));
+        bar.set_style(style("{prefix} [{wide_bar}] {percent} % {msg}"));
+        bar.set_prefix(what.to_string());
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Bar(bar)
+    }
+
+    /// Whether anybody sees it.
+    pub fn is_shown(&self) -> bool {
+        !self.0.is_hidden()
+    }
+
+    /// Tells how far a scan has come.
+    pub fn scanned(&self, progress: &Progress) {
+        let (files, mega) = (thousands(progress.files), thousands(progress.bytes >> 20));
+        self.0.set_message(format!("{}: {files} files, {mega} MiB", self.0.prefix()));
+        self.0.tick();
+    }
+
+    /// Tells how much is done, and what is going on.
+    pub fn at(&self, done: u64, doing: &str) {
+        self.0.set_position(done);
+        self.0.set_message(doing.to_string());
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn target(when: When, io: &Io<'_>) -> ProgressDrawTarget {
+    match when {
+        When::Never => ProgressDrawTarget::hidden(),
+        When::Auto if !io.world.terminal => ProgressDrawTarget::hidden(),
+        _ => ProgressDrawTarget::stderr(),
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    // The templates are ours and valid; the default is a plain bar.
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

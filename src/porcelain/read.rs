@@ -1,0 +1,100 @@
+//! `auwai read`: the text of a segment, delivered and acknowledged.
+
+use std::ffi::OsString;
+
+use super::options::{Common, ReaderOption, SegmentOption};
+use super::pipeline::{Pipeline, Stage, stage};
+use super::target::Target;
+use crate::cli::Io;
+use crate::error::{Error, Result};
+use crate::record::SegmentId;
+
+/// Print the text of the active segment, and mark what was taken as read
+///
+/// Each line has its number. A chunk is complete when its last byte has been taken by whoever reads
+/// the output; what stays unread is said on standard error. Reading twice is reading once.
+///
+/// With --max-chars (or $AUWAI_MAX_CHARS, or a plan made with --page) one page is printed at a
+/// time: the first that is not yet complete. The last line says which page it was and how to go on.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    reader: ReaderOption,
+    #[command(flatten)]
+    segment: SegmentOption,
+    /// Print only chunks that are not complete
+    #[arg(long)]
+    unread: bool,
+    /// Print at most N characters: whole chunks, with the last line included
+    #[arg(long, value_name = "N")]
+    max_chars: Option<u64>,
+    /// Print page N again
+    #[arg(long, value_name = "N")]
+    page: Option<u64>,
+    /// How long to wait without progress for the reader of a pipe to take the rest
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
+    drain: humantime::Duration,
+    /// Read these again: chunk ids, unique prefixes of them, or paths
+    #[arg(value_name = "ID|PATH", conflicts_with_all = ["segment", "page"])]
+    wanted: Vec<OsString>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let target = Target::resolve(common, io)?;
+    let reader = target.reader(&args.reader, io);
+    let show = target.ledger("show").flag("--unread", args.unread && !is_paged(args, &target, io)?);
+    let mark = target.ledger("mark").arg("--reader").arg(&reader);
+    let (show, mark, segment) = match args.wanted.is_empty() {
+        true => {
+            let id = segment(args, &target, &reader, io)?;
+            let id = id.to_string();
+            (show.arg("--segment").arg(&id), mark.arg("--segment").arg(&id), Some(id))
+        }
+        false => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark, None),
+    };
+    let print = print_stage(args, &target, segment.as_deref(), io)?;
+    Pipeline::start(&[show, print, mark], io)?.pass(io)
+}
+
+fn is_paged(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<bool> {
+    Ok(page_size(args, target, io)?.is_some())
+}
+
+/// The characters of a page: the option, the variable, the plan's.
+fn page_size(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<Option<u64>> {
+    if let Some(size) = args.max_chars {
+        return Ok(Some(size));
+    }
+    match io.world.text("AUWAI_MAX_CHARS") {
+        Some(text) => text.parse().map(Some).map_err(|_| {
+            Error::usage(format!("AUWAI_MAX_CHARS is not a number: '{text}'"))
+                .hint("set it to a number of characters, such as 30000")
+        }),
+        None => target.plan_page(io),
+    }
+}
+
+fn segment(args: &Args, target: &Target, reader: &str, io: &mut Io<'_>) -> Result<SegmentId> {
+    match args.segment.id() {
+        Some(id) => Ok(id),
+        None => target.active(reader, io),
+    }
+}
+
+fn print_stage(
+    args: &Args,
+    target: &Target,
+    segment: Option<&str>,
+    io: &mut Io<'_>,
+) -> Result<Stage> {
+    let size = page_size(args, target, io)?.map(|size| size.to_string());
+    let print = stage(["auwai-ledger", "print", "--ack-fd", "3"])
+        .option("--segment", segment)
+        .option("--max-chars", size)
+        .option("--page", args.page.map(|page| page.to_string()))
+        .flag("--unread", args.unread)
+        .arg("--drain")
+        .arg(args.drain.to_string().replace(' ', ""));
+    Ok(target.next_commands(print, segment).acks())
+}

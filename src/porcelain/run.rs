@@ -1,0 +1,105 @@
+//! `auwai run`: every segment through a command, as `git bisect run` does with commits.
+
+mod feed;
+mod queue;
+
+use std::ffi::OsString;
+
+use super::options::Common;
+use super::plan;
+use super::progress::Bar;
+use super::target::Target;
+use super::verify;
+use crate::cli::Io;
+use crate::error::{Error, Result};
+use crate::workspace::Lock;
+use queue::Queue;
+
+/// Feed every segment to a command, until all is read
+///
+/// COMMAND gets the brief and the text of a segment on standard input, and AUWAI_SEGMENT and
+/// AUWAI_WORKSPACE in its environment; what it writes to standard output becomes the finding. When
+/// it exits with 0 and has taken all its input, the segment is done. 125 leaves the segment unread
+/// and goes on. Any other status stops the run after the segments in flight, and so does status 0
+/// with input left. Nothing is complete before COMMAND has ended well.
+///
+/// Makes a plan first when there is none. After the last segment comes the synthesis, with the
+/// findings as input, and then the verdict of `auwai verify`. Stopped and started again, it goes on
+/// where it was. auwai itself calls no model.
+///
+/// Exit status: 0 everything is read; 1 something is left; 3 COMMAND failed.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    plan: plan::Args,
+    /// Run N commands at once
+    #[arg(long, short = 'j', value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let target = Target::resolve(common, io)?;
+    let plan = plan::ensure(&args.plan, &target, common, io)?;
+    let _lock = hold(&target)?;
+    let queue = Queue::new(&target, io)?;
+    queue.release_stale(io)?;
+    let title = format!("reading {}", target.workspace().name());
+    let bar = Bar::of(common.progress, io, &title, plan.segments);
+    let worked = work(args, &target, &queue, &bar, io);
+    bar.clear();
+    worked?;
+    conclude(&target, common, io)
+}
+
+/// One run at a time: what another has active is then a dead run's, and comes back.
+fn hold(target: &Target) -> Result<Lock> {
+    let path = target.workspace().create_fullread_dir()?.join("run.lock");
+    Lock::try_take(&path)?.ok_or_else(|| {
+        Error::failed("busy", "another `auwai run` is at work on this workspace")
+            .hint("several commands at once: `auwai run --jobs N -- COMMAND`")
+    })
+}
+
+fn work(
+    args: &Args,
+    target: &Target,
+    queue: &Queue<'_>,
+    bar: &Bar,
+    io: &mut Io<'_>,
+) -> Result<()> {
+    let world = io.world;
+    let results: Vec<Result<String>> = std::thread::scope(|scope| {
+        let worker = |number: u16| {
+            let reader = format!("run-{number}");
+            scope.spawn(move || feed::work(&reader, &args.command, target, queue, bar, world))
+        };
+        let workers: Vec<_> = (1..=args.jobs).map(worker).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(panicked()))).collect()
+    });
+    let mut first = Ok(());
+    for result in results {
+        match result {
+            Ok(talk) => {
+                let _ = io.err.write_all(talk.as_bytes());
+            }
+            Err(error) => first = first.and(Err(error)),
+        }
+    }
+    first
+}
+
+fn panicked() -> Error {
+    Error::failed("bug", "a worker of the run panicked")
+}
+
+fn conclude(target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let answer = verify::ask(false, target, common, io, &mut |row, io| {
+        if common.json { crate::record::write(io.out, &row) } else { verify::tell_row(&row, target, io) }
+    })?;
+    verify::finish(&answer, target, common, io)
+}

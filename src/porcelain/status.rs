@@ -1,0 +1,45 @@
+//! `auwai status`: where the full read stands.
+
+use super::done::progress;
+use super::options::Common;
+use super::render::{count, fates, thousands};
+use super::target::Target;
+use crate::cli::Io;
+use crate::error::Result;
+use crate::record::{self, Status};
+
+/// Say where the full read stands
+///
+/// Takes the ledgers as they are: only `auwai verify` looks at the tree.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {}
+
+/// Runs the command.
+pub fn run(_: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let target = Target::resolve(common, io)?;
+    let status = target.status(io)?;
+    if common.json {
+        return record::write(io.out, &status);
+    }
+    tell(&status, &target, io)
+}
+
+fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
+    super::line(io, &target.title())?;
+    match &status.plan {
+        Some(plan) => super::line(io, &format!("plan {plan}"))?,
+        None => super::line(io, &format!("no plan yet; make one: auwai plan{}", target.flag()))?,
+    }
+    if let Some(segments) = status.segments {
+        super::line(io, &format!("segments: {} done, {} active, {} pending", thousands(segments.done), thousands(segments.active), thousands(segments.pending)))?;
+        super::line(io, &progress(status))?;
+    }
+    for holder in &status.active {
+        super::line(io, &format!("{} has {} since {}", holder.reader, holder.segment, holder.since))?;
+    }
+    if !status.fates.is_empty() {
+        let paths = status.fates.values().sum();
+        super::line(io, &format!("{}: {}", count(paths, "path"), fates(&status.fates)))?;
+    }
+    Ok(())
+}

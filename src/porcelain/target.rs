@@ -1,0 +1,199 @@
+//! Which full read a command is about, and the plumbing that acts on it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::done::status_of;
+use super::options::{Common, ReaderOption};
+use super::pipeline::{Stage, collect_records, stage};
+use super::registry;
+use crate::cli::Io;
+use crate::cli::parse::NamedRepo;
+use crate::error::{Error, Result};
+use crate::record::{Record, SegmentId, Status};
+use crate::visible::quote_path;
+use crate::workspace::{Member, Workspace, repository_around, workspace_around};
+
+/// A workspace, or a repository alone as one.
+pub struct Target {
+    workspace: Workspace,
+    state_dir: Option<PathBuf>,
+    /// How it was named on the command line, to be repeated in the commands that are suggested.
+    named: Option<PathBuf>,
+}
+
+impl Target {
+    /// What the command line, the environment or the current folder names, in this order. Where the
+    /// folder decided and could have meant two things, standard error says which it is.
+    ///
+    /// # Errors
+    /// `no-repositories` for a workspace that is still empty; else as [`Target::open`].
+    pub fn resolve(common: &Common, io: &mut Io<'_>) -> Result<Target> {
+        let target = Self::open(common, io)?;
+        if !target.members().is_empty() {
+            return Ok(target);
+        }
+        let name = target.workspace.name();
+        Err(Error::failed("no-repositories", format!("workspace '{name}' has no repositories"))
+            .hint(format!("add one: `auwai workspace add PATH -W {name}`")))
+    }
+
+    /// The same for a workspace that may be empty.
+    ///
+    /// # Errors
+    /// `unknown-workspace`, `gone` and what else keeps it from being opened.
+    pub fn open(common: &Common, io: &mut Io<'_>) -> Result<Target> {
+        let named = common.workspace.clone();
+        let variable = || io.world.var("AUWAI_WORKSPACE").map(PathBuf::from);
+        let state_dir = state_dir(common, io);
+        let workspace = match named.clone().or_else(variable) {
+            Some(typed) => {
+                Workspace::open(&typed, &io.world.cwd, &registry(io), state_dir.as_deref())?
+            }
+            None => around(state_dir.as_deref(), io)?,
+        };
+        Ok(Target { workspace, state_dir, named })
+    }
+
+    /// The repositories.
+    pub fn members(&self) -> &[Member] {
+        self.workspace.members()
+    }
+
+    /// The workspace.
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// The workspace, for its own.
+    pub fn into_workspace(self) -> Workspace {
+        self.workspace
+    }
+
+    /// `auwai-ledger VERB --workspace …`.
+    pub fn ledger(&self, verb: &str) -> Stage {
+        let state_dir = self.state_dir.as_deref().filter(|_| self.workspace.is_alone());
+        stage(["auwai-ledger", verb, "--workspace"])
+            .arg(self.workspace.root())
+            .option("--state-dir", state_dir)
+    }
+
+    /// ` -W NAME` where the workspace was named so, for commands that are suggested.
+    pub fn flag(&self) -> String {
+        match &self.named {
+            Some(typed) => format!(" -W {}", quote_path(typed.as_os_str().as_bytes())),
+            None => String::new(),
+        }
+    }
+
+    /// One line that says what it is.
+    pub fn title(&self) -> String {
+        let what = if self.workspace.is_alone() { "repository" } else { "workspace" };
+        let root = quote_path(self.workspace.root().as_os_str().as_bytes()).into_owned();
+        format!("{what} {} at {root}", self.workspace.name())
+    }
+
+    /// The reader: the option, `AUWAI_READER`, else `default`.
+    pub fn reader(&self, option: &ReaderOption, io: &Io<'_>) -> String {
+        let named = option.reader.clone();
+        named.or_else(|| io.world.text("AUWAI_READER").map(str::to_string))
+            .unwrap_or_else(|| "default".to_string())
+    }
+
+    /// Where the full read stands.
+    pub fn status(&self, io: &mut Io<'_>) -> Result<Status> {
+        status_of(collect_records(&[self.ledger("status")], io)?)
+    }
+
+    /// The reader's active segment.
+    ///
+    /// # Errors
+    /// `no-active` with the command that hands one out.
+    pub fn active(&self, reader: &str, io: &mut Io<'_>) -> Result<SegmentId> {
+        let status = self.status(io)?;
+        let own = status.active.into_iter().find(|holder| holder.reader == reader);
+        own.map(|holder| holder.segment).ok_or_else(|| {
+            let verb = if status.plan.is_some() { "next" } else { "plan" };
+            Error::no("no-active", format!("reader '{reader}' has no active segment"))
+                .hint(format!("begin with `auwai {verb}{}`", self.flag()))
+        })
+    }
+
+    /// The page size that the plan was made with.
+    pub fn plan_page(&self, io: &mut Io<'_>) -> Result<Option<u64>> {
+        Ok(self.status(io)?.page)
+    }
+
+    /// The command that brings the plan up to date.
+    pub fn replan(&self) -> String {
+        format!("auwai plan --force{}", self.flag())
+    }
+
+    /// Tells `print` which commands to suggest, when the default ones would miss the workspace.
+    pub fn next_commands(&self, print: Stage, segment: Option<&str>) -> Stage {
+        let (flag, Some(segment)) = (self.flag(), segment) else { return print };
+        if flag.is_empty() {
+            return print;
+        }
+        print
+            .arg("--next")
+            .arg(format!("auwai read --segment {segment}{flag}"))
+            .arg("--done")
+            .arg(format!("auwai done --segment {segment}{flag}"))
+    }
+}
+
+/// The state folder as meant: the option, else the variable, seen from the current folder.
+pub fn state_dir(common: &Common, io: &Io<'_>) -> Option<PathBuf> {
+    let named = common.state_dir.clone();
+    let named = named.or_else(|| io.world.var("AUWAI_STATE_DIR").map(PathBuf::from))?;
+    Some(io.world.absolute(&named))
+}
+
+fn around(state_dir: Option<&Path>, io: &mut Io<'_>) -> Result<Workspace> {
+    let cwd = real(&io.world.cwd);
+    let repository = repository_around(&cwd);
+    let Some(root) = workspace_around(&cwd) else {
+        return Workspace::of_repo(&repository, None, state_dir);
+    };
+    let workspace = Workspace::at(&root, state_dir)?;
+    if repository.starts_with(&root) && repository != root {
+        io.say("auwai", &format!("acting on workspace '{}'", workspace.name()));
+    }
+    Ok(workspace)
+}
+
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The repositories that `--repo` names, else the one around the current folder.
+pub fn repositories(
+    named: &[NamedRepo],
+    common: &Common,
+    io: &mut Io<'_>,
+) -> Result<Vec<Member>> {
+    let state_dir = state_dir(common, io);
+    if named.is_empty() && common.workspace.is_some() {
+        return Ok(Target::resolve(common, io)?.members().to_vec());
+    }
+    let one = |path: &Path, name: Option<&str>| {
+        Workspace::of_repo(path, name, state_dir.as_deref()).map(|one| one.members().to_vec())
+    };
+    if named.is_empty() {
+        return one(&repository_around(&real(&io.world.cwd)), None);
+    }
+    let all: Result<Vec<Vec<Member>>> = named
+        .iter()
+        .map(|repo| one(&io.world.absolute(&repo.path), repo.name.as_deref()))
+        .collect();
+    Ok(all?.concat())
+}
+
+/// `NAME=PATH`, for `--repo`.
+pub fn argument(member: &Member) -> OsString {
+    let mut argument = OsString::from(format!("{}=", member.name));
+    argument.push(OsStr::new(&member.path));
+    argument
+}

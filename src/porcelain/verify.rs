@@ -1,0 +1,149 @@
+//! `auwai verify` and `auwai unread`: is anything in the tree unread?
+
+use super::index::scan_all;
+use super::options::Common;
+use super::pipeline::Pipeline;
+use super::render::{self, count, fates, percent, thousands};
+use super::target::Target;
+use crate::cli::Io;
+use crate::error::{Error, Kind, Result};
+use crate::record::{self, Record, Status, Unread, Why};
+
+/// Answer, by exit status, whether everything in the tree as it stands has been read
+///
+/// Looks at the tree first. Exit status 0: every text chunk is planned and complete. 1: something is
+/// unread, changed, unplanned or unreadable; each is a row, with the segment that holds it and the
+/// command that finishes it. 3: a repository is missing or not indexed. The counts of all other
+/// fates are always printed.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Ask only whether the plan has been read, whatever the tree is now
+    #[arg(long)]
+    planned: bool,
+}
+
+/// List what is unread, the largest first
+///
+/// Looks at the tree first. The exit status is 0 whether or not anything is unread; `auwai verify`
+/// answers by exit status.
+#[derive(Debug, Clone, clap::Args)]
+pub struct UnreadArgs {}
+
+/// Runs `verify`.
+pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let target = Target::resolve(common, io)?;
+    let answer = ask(args.planned, &target, common, io, &mut |row, io| {
+        if common.json { record::write(io.out, &row) } else { tell_row(&row, &target, io) }
+    })?;
+    if common.json {
+        record::write(io.out, &answer.status)?;
+    } else {
+        tell(&answer, io)?;
+    }
+    answer.verdict(&target)
+}
+
+/// Runs `unread`.
+pub fn run_unread(_: &UnreadArgs, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let target = Target::resolve(common, io)?;
+    let mut rows = Vec::new();
+    ask(false, &target, common, io, &mut |row, _| {
+        rows.push(row);
+        Ok(())
+    })?;
+    rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
+    for row in &rows {
+        if common.json {
+            record::write(io.out, row)?;
+        } else {
+            super::line(io, &render::unread(row))?;
+        }
+    }
+    Ok(())
+}
+
+/// What verify found.
+pub struct Answer {
+    rows: u64,
+    status: Status,
+}
+
+impl Answer {
+    /// The answer as an exit status.
+    ///
+    /// # Errors
+    /// `unread` when something is.
+    pub fn verdict(&self, target: &Target) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let verb = if self.status.plan.is_some() { "next" } else { "plan" };
+        Err(Error::no("unread", format!("{} unread", is_or_are(self.rows)))
+            .hint(format!("go on with `auwai {verb}{}`", target.flag())))
+    }
+}
+
+fn is_or_are(rows: u64) -> String {
+    format!("{} {}", count(rows, "part"), if rows == 1 { "is" } else { "are" })
+}
+
+/// Scans, and passes every unread row to `each`.
+pub fn ask(
+    planned: bool,
+    target: &Target,
+    common: &Common,
+    io: &mut Io<'_>,
+    each: &mut dyn FnMut(Unread, &mut Io<'_>) -> Result<()>,
+) -> Result<Answer> {
+    if !planned {
+        scan_all(target.members(), None, common, io)?;
+    }
+    let stages = [target.ledger("verify").flag("--planned", planned)];
+    let mut answer = Answer { rows: 0, status: Status::default() };
+    let asked = Pipeline::start(&stages, io)?.records(io, |record, io| match record {
+        Record::Unread(row) => {
+            answer.rows += 1;
+            each(row, io)
+        }
+        Record::Status(status) => {
+            answer.status = status;
+            Ok(())
+        }
+        _ => Ok(()),
+    });
+    match asked {
+        // The answer is no: told by the rows.
+        Err(error) if error.kind() == Kind::No => Ok(answer),
+        Err(error) => Err(error),
+        Ok(()) => Ok(answer),
+    }
+}
+
+fn tell_row(row: &Unread, target: &Target, io: &mut Io<'_>) -> Result<()> {
+    let command = match (&row.segment, row.why) {
+        (Some(segment), Why::Pending | Why::Leased) => {
+            format!("  (auwai read --segment {segment}{})", target.flag())
+        }
+        (_, Why::Changed | Why::Unplanned) => format!("  ({})", target.replan()),
+        _ => String::new(),
+    };
+    super::line(io, &format!("{}{command}", render::unread(row)))
+}
+
+/// The counts, and the share that is read.
+pub fn tell(answer: &Answer, io: &mut Io<'_>) -> Result<()> {
+    let status = &answer.status;
+    let share = percent(status.tokens.complete, status.tokens.planned);
+    let share = if answer.rows > 0 { share.min(99) } else { share };
+    super::line(
+        io,
+        &format!(
+            "{share} % read: {} of {}, {} of {}",
+            thousands(status.chunks.complete),
+            count(status.chunks.planned, "chunk"),
+            thousands(status.tokens.complete),
+            count(status.tokens.planned, "token"),
+        ),
+    )?;
+    super::line(io, &format!("paths: {}", fates(&status.fates)))
+}

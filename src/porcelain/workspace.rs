@@ -1,0 +1,152 @@
+//! `auwai workspace`: several repositories read as one.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::options::Common;
+use super::registry;
+use super::survey;
+use super::target::{Target, state_dir};
+use super::verbs::FullreadVerb;
+use crate::cli::Io;
+use crate::error::Result;
+use crate::visible::quote_path;
+use crate::workspace::{Member, Workspace};
+
+/// Several repositories read as one
+#[derive(Debug, Clone, clap::Subcommand)]
+pub enum Verb {
+    /// Make a folder a workspace
+    Init(Init),
+    /// Add a repository to the workspace, or move one that has this name
+    Add(Add),
+    /// Take a repository out of the workspace; its reads stay
+    Remove(Remove),
+    /// List the repositories of the workspace, or all workspaces
+    List(List),
+    /// Show the tree with files, chunks, tokens and coverage, and the plan that would be made
+    ///
+    /// Nothing is kept but the index, which is brought up to date.
+    Survey(survey::Args),
+    /// Work through the plan: the same as `auwai VERB`
+    #[command(subcommand)]
+    Fullread(FullreadVerb),
+}
+
+/// Make a folder a workspace
+#[derive(Debug, Clone, clap::Args)]
+pub struct Init {
+    /// The workspace's name
+    #[arg(value_parser = crate::cli::parse::name)]
+    name: String,
+    /// Its root folder, made if need be (default: the current folder)
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+/// Add a repository to the workspace, or move one that has this name
+#[derive(Debug, Clone, clap::Args)]
+pub struct Add {
+    /// The repository's root; it need not lie below the workspace's
+    path: PathBuf,
+    /// Call it NAME (default: its folder's name)
+    #[arg(long = "as", value_name = "NAME", value_parser = crate::cli::parse::name)]
+    name: Option<String>,
+    /// Bound it to the subtree DIR; may be repeated
+    #[arg(long, value_name = "DIR")]
+    only: Vec<PathBuf>,
+}
+
+/// Take a repository out of the workspace; its reads stay
+#[derive(Debug, Clone, clap::Args)]
+pub struct Remove {
+    /// The repository's name
+    name: String,
+}
+
+/// List the repositories of the workspace, or all workspaces
+#[derive(Debug, Clone, clap::Args)]
+pub struct List {
+    /// List the workspaces that have a name on this machine
+    #[arg(long)]
+    all: bool,
+}
+
+/// Runs a verb.
+pub fn run(verb: &Verb, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    match verb {
+        Verb::Init(init) => run_init(init, io),
+        Verb::Add(add) => run_add(add, common, io),
+        Verb::Remove(remove) => {
+            let member = opened(common, io)?.remove(&remove.name)?;
+            super::line(io, &format!("{} is out of the workspace; its reads stay", member.name))
+        }
+        Verb::List(list) if list.all => list_all(common, io),
+        Verb::List(_) => list_members(common, io),
+        Verb::Survey(args) => survey::run(args, common, io),
+        Verb::Fullread(verb) => verb.run(common, io),
+    }
+}
+
+fn run_init(init: &Init, io: &mut Io<'_>) -> Result<()> {
+    let root = io.world.absolute(init.root.as_deref().unwrap_or(Path::new(".")));
+    let workspace = Workspace::init(&root, &init.name)?;
+    if let Err(error) = registry(io).record(&init.name, workspace.root()) {
+        // A sandbox may not let us write there: the path works all the same.
+        io.say("auwai", &format!("the name '{}' is not kept: {error}", init.name));
+        io.hint("name the workspace by its path: `auwai plan -W DIR`");
+    }
+    super::line(io, &format!("workspace {} at {}", init.name, shown(workspace.root())))
+}
+
+fn run_add(add: &Add, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let mut workspace = opened(common, io)?;
+    let path = io.world.absolute(&add.path);
+    let state_dir = state_dir(common, io);
+    let member = workspace.add(&path, add.name.as_deref(), &add.only, state_dir.as_deref())?;
+    super::line(io, &row(&member))
+}
+
+/// The workspace itself, which may have no repositories yet.
+fn opened(common: &Common, io: &mut Io<'_>) -> Result<Workspace> {
+    Target::open(common, io).map(Target::into_workspace)
+}
+
+fn list_members(common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let workspace = opened(common, io)?;
+    for member in workspace.members() {
+        match common.json {
+            true => crate::record::write(io.out, &record(member))?,
+            false => super::line(io, &row(member))?,
+        }
+    }
+    Ok(())
+}
+
+fn record(member: &Member) -> crate::record::Repo {
+    let name = member.name.clone();
+    crate::record::Repo { name, ..crate::record::Repo::at(&member.path) }
+}
+
+fn list_all(common: &Common, io: &mut Io<'_>) -> Result<()> {
+    for (name, root) in registry(io).list()? {
+        match common.json {
+            true => {
+                let repo = crate::record::Repo { name, ..crate::record::Repo::at(&root) };
+                crate::record::write(io.out, &repo)?;
+            }
+            false => super::line(io, &format!("{name}\t{}", shown(&root)))?,
+        }
+    }
+    Ok(())
+}
+
+fn row(member: &Member) -> String {
+    let only: Vec<_> = member.only.iter().map(|dir| dir.display().into_owned()).collect();
+    let only = if only.is_empty() { String::new() } else { format!("\tonly {}", only.join(" ")) };
+    format!("{}\t{}{only}", member.name, shown(&member.path))
+}
+
+fn shown(path: &Path) -> String {
+    quote_path(path.as_os_str().as_bytes()).into_owned()
+}
