@@ -17,5 +17,7 @@
 //! rusqlite, only `cli` reads the environment or ends the process.
 
 pub mod error;
+pub mod plan;
+pub mod plumbing;
 pub mod record;
 pub mod visible;

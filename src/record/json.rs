@@ -49,7 +49,6 @@ impl Formatter for Visible {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
