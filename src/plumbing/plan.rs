@@ -61,8 +61,9 @@ pub struct PolicyArgs {
 
     /// The tokens kept for the prompt around a segment [default: 4096].
     ///
-    /// The brief of a segment and its list of chunk ids fit in it, so a segment of very many small
-    /// chunks closes when the list would outgrow it.
+    /// The brief of a segment and its list of chunk ids fit in it, and a segment closes when they
+    /// would outgrow it: give a sixteenth of the window, or the segments of a large window stay
+    /// half empty.
     #[arg(long, value_name = "TOKENS", value_parser = parse_tokens)]
     pub fixed_prompt: Option<u64>,
 
@@ -161,5 +162,7 @@ fn shown(path: &Path) -> String {
     quote_path(path.as_os_str().as_bytes()).into_owned()
 }
 
+#[cfg(test)]
+mod large;
 #[cfg(test)]
 mod tests;

@@ -56,7 +56,8 @@ pub fn parse(line: &str) -> std::result::Result<Record, String> {
     if let Some(kind) = own_type(line).filter(|kind| Record::TYPES.contains(kind)) {
         return typed(kind, line);
     }
-    let head: Head<'_> = serde_json::from_str(line).map_err(|e| format!("not a record: {e}"))?;
+    let head: Head<'_> =
+        serde_json::from_str(line).map_err(|e| format!("not a record: {}", in_line(&e)))?;
     if head.v != VERSION {
         return Err(format!("version {} is not known here", head.v));
     }
@@ -64,7 +65,12 @@ pub fn parse(line: &str) -> std::result::Result<Record, String> {
 }
 
 fn typed(kind: &str, line: &str) -> std::result::Result<Record, String> {
-    Record::from_json(kind, line).map_err(|e| format!("not a {kind} record: {e}"))
+    Record::from_json(kind, line).map_err(|e| format!("not a {kind} record: {}", in_line(&e)))
+}
+
+/// What is wrong inside one line; its number is the reader's to say.
+fn in_line(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
 }
 
 /// Records from a stream, with the line number for messages: `auwai-plan: -:12: not a …`.
