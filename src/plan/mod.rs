@@ -20,6 +20,8 @@ mod part;
 mod planner;
 mod policy;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 pub use cost::{BRIEF_LINE_TOKENS, BRIEF_TOKENS, LAST_LINE_TOKENS};

@@ -117,15 +117,18 @@ pub fn run(args: &Args, input: impl BufRead, sink: &mut dyn Write) -> Result<()>
 }
 
 fn policy(args: &Args) -> Result<Policy> {
-    let order = match &args.order {
-        Some(path) => {
-            let text = fs::read_to_string(path).map_err(|e| Error::io("read", shown(path), &e))?;
-            parse_order(&text)
-        }
-        None => Vec::new(),
-    };
+    let order = args.order.as_deref().map(read_order).transpose()?.unwrap_or_default();
     let base = PolicyOptions { order, scope: args.scope.clone(), ..PolicyOptions::default() };
     Ok(args.policy.over(base).resolve())
+}
+
+fn read_order(path: &Path) -> Result<Vec<String>> {
+    if path == Path::new("-") {
+        let message = "cannot read the order from '-': the records come from there";
+        return Err(Error::usage(message).hint("write the globs to a file: --order FILE"));
+    }
+    let text = fs::read_to_string(path).map_err(|e| Error::io("read", shown(path), &e))?;
+    Ok(parse_order(&text))
 }
 
 fn plan<R: BufRead>(

@@ -155,6 +155,13 @@ fn an_order_file_is_read_and_recorded() {
 }
 
 #[test]
+fn an_order_on_standard_input_is_a_usage_error() {
+    let error = run_text(&["--order", "-"], "").0.unwrap_err();
+    assert_eq!(error.to_string(), "cannot read the order from '-': the records come from there");
+    assert_eq!(error.kind().exit_code(), 2);
+}
+
+#[test]
 fn a_file_is_read_instead_of_standard_input() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("chunks");
