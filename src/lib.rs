@@ -18,6 +18,7 @@
 
 pub mod cli;
 pub mod error;
+pub mod plan;
 pub mod plumbing;
 pub mod porcelain;
 pub mod record;

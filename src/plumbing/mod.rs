@@ -2,3 +2,4 @@
 //! a verb: the arguments (their comments are the help and the man page) and `run`.
 
 pub mod ledger;
+pub mod plan;

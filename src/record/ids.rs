@@ -2,14 +2,16 @@
 
 use std::fmt;
 use std::iter::Sum;
+use std::marker::PhantomData;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
+use serde::de::{Deserializer, Visitor};
+use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 /// A chunk's id inside its repository: 64 bits, written as 16 lower-case hex digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkId(pub u64);
 
 impl fmt::Display for ChunkId {
@@ -30,23 +32,8 @@ impl FromStr for ChunkId {
     }
 }
 
-impl From<ChunkId> for String {
-    fn from(id: ChunkId) -> String {
-        id.to_string()
-    }
-}
-
-impl TryFrom<String> for ChunkId {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
 /// A chunk's id with its repository's name: `repo:0123456789abcdef`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QualifiedId {
     /// The repository's name in its workspace.
     pub repo: String,
@@ -73,17 +60,40 @@ impl FromStr for QualifiedId {
     }
 }
 
-impl From<QualifiedId> for String {
-    fn from(id: QualifiedId) -> String {
-        id.to_string()
-    }
+/// Ids are strings on the wire, written from their `Display` and read by their `FromStr` where they
+/// stand: a plan of a large tree has a million, so none is copied into a `String` first.
+macro_rules! as_text {
+    ($($id:ident),*) => {
+        $(
+            impl Serialize for $id {
+                fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                    to.collect_str(self)
+                }
+            }
+
+            impl<'de> Deserialize<'de> for $id {
+                fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                    from.deserialize_str(Text(PhantomData))
+                }
+            }
+        )*
+    };
 }
 
-impl TryFrom<String> for QualifiedId {
-    type Error = String;
+as_text!(ChunkId, QualifiedId);
 
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
+/// Reads a `T` from a string.
+struct Text<T>(PhantomData<T>);
+
+impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
     }
 }
 

@@ -1,0 +1,259 @@
+//! Packing: chunks in, in reading order; full segments out, as soon as they are full.
+//!
+//! Every chunk goes into exactly one segment, in order. A file that fits an empty segment is kept
+//! whole where that leaves at most a tenth of the budget unused. Only the open segment and the
+//! chunks of one file, at most a segment's worth, are held, however long the input is.
+
+use std::mem;
+use std::rc::Rc;
+
+use super::cost::{Cost, Last, cost};
+use super::part::{File, Files, Part};
+use super::policy::smallest_window;
+use crate::error::{Error, Result};
+use crate::record::{
+    Chunk, Policy, QualifiedId, Segment, SegmentFile, SegmentId, SegmentKind, SegmentStatus, Tokens,
+};
+use crate::visible::quote_path;
+
+/// Takes a finished segment.
+pub(super) type Emit<'a> = &'a mut dyn FnMut(Segment) -> Result<()>;
+
+/// Packs `chunks`, in the order given, into read segments of `policy`; the first is `read-<first>`.
+///
+/// Chunks of one file must stand together and may have gaps. The error `window-too-small` names the
+/// smallest window that works for all of them.
+pub fn pack(policy: &Policy, chunks: &[Chunk], first: u64) -> Result<Vec<Segment>> {
+    let (mut files, mut packer) = (Files::default(), Packer::new(policy, first));
+    let mut segments = Vec::new();
+    let mut keep = |segment| {
+        segments.push(segment);
+        Ok(())
+    };
+    for chunk in chunks {
+        let (file, part) = files.part(chunk);
+        packer.push(&file, part, &mut keep)?;
+    }
+    packer.finish(&mut keep)?;
+    Ok(segments)
+}
+
+/// The state between two chunks.
+pub(super) struct Packer {
+    policy: Policy,
+    limits: Cost,
+    need: Need,
+    open: Open,
+    held: Option<Held>,
+    next: u64,
+}
+
+impl Packer {
+    /// Nothing packed yet; the first segment will be `read-<first>`.
+    pub fn new(policy: &Policy, first: u64) -> Self {
+        Packer {
+            policy: policy.clone(),
+            limits: Cost { shown: policy.segment_budget.0, listed: policy.fixed_prompt.0 },
+            need: Need::default(),
+            open: Open::default(),
+            held: None,
+            next: first,
+        }
+    }
+
+    /// Takes the next chunk. After one that no segment can hold, nothing more is emitted, and
+    /// [`Packer::finish`] reports the largest.
+    pub fn push(&mut self, file: &Rc<File>, part: Part, emit: Emit<'_>) -> Result<()> {
+        self.need.see(file, &part);
+        if !self.need.within(self.limits) {
+            self.held = None;
+            return Ok(());
+        }
+        if self.held.as_ref().is_none_or(|held| !Rc::ptr_eq(&held.file, file)) {
+            self.place(emit)?;
+            self.held = Some(Held::new(file));
+        }
+        match &mut self.held {
+            Some(held) => {
+                held.push(part);
+                held.whole &= Cost::EMPTY.plus(held.cost).within(self.limits);
+                if held.whole { Ok(()) } else { self.fill(emit) }
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Emits what is left; the error is that of a window in which not every chunk fits.
+    pub fn finish(mut self, emit: Emit<'_>) -> Result<()> {
+        if !self.need.within(self.limits) {
+            return Err(self.need.too_small(&self.policy));
+        }
+        self.place(emit)?;
+        self.close(emit)
+    }
+
+    /// Places the held file, all of which has come.
+    fn place(&mut self, emit: Emit<'_>) -> Result<()> {
+        let Some(held) = &self.held else { return Ok(()) };
+        let fits = self.open.cost.plus(held.cost).within(self.limits);
+        let unused = self.limits.shown.saturating_sub(self.open.cost.shown);
+        if held.whole && !fits && unused.saturating_mul(10) <= self.limits.shown {
+            self.close(emit)?;
+        }
+        self.fill(emit)
+    }
+
+    /// Moves the held chunks into segments, and closes each when the next chunk does not fit.
+    fn fill(&mut self, emit: Emit<'_>) -> Result<()> {
+        let Some(mut held) = self.held.take() else { return Ok(()) };
+        for part in held.parts.drain(..) {
+            let adds = cost(self.open.last.as_ref(), &held.file, &part);
+            if !self.open.cost.plus(adds).within(self.limits) {
+                self.close(emit)?;
+            }
+            self.open.add(&held.file, &part);
+        }
+        self.held = Some(held);
+        Ok(())
+    }
+
+    fn close(&mut self, emit: Emit<'_>) -> Result<()> {
+        if self.open.chunks.is_empty() {
+            return Ok(());
+        }
+        let segment = mem::take(&mut self.open).into_segment(self.next);
+        self.next += 1;
+        emit(segment)
+    }
+}
+
+/// The file whose chunks are coming.
+struct Held {
+    file: Rc<File>,
+    /// The chunks that no segment has yet.
+    parts: Vec<Part>,
+    /// Of all its chunks, in one segment.
+    cost: Cost,
+    last: Option<Last>,
+    /// Whether it fits an empty segment, as far as it has come.
+    whole: bool,
+}
+
+impl Held {
+    fn new(file: &Rc<File>) -> Self {
+        let cost = Cost { shown: 0, listed: 0 };
+        Held { file: Rc::clone(file), parts: Vec::new(), cost, last: None, whole: true }
+    }
+
+    fn push(&mut self, part: Part) {
+        self.cost = self.cost.plus(cost(self.last.as_ref(), &self.file, &part));
+        self.last = Some(Last::new(&self.file, &part));
+        self.parts.push(part);
+    }
+}
+
+/// The segment that is being filled.
+struct Open {
+    cost: Cost,
+    last: Option<Last>,
+    chunks: Vec<QualifiedId>,
+    chunk_tokens: Vec<Tokens>,
+    files: Vec<SegmentFile>,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        let (chunks, chunk_tokens, files) = (Vec::new(), Vec::new(), Vec::new());
+        Open { cost: Cost::EMPTY, last: None, chunks, chunk_tokens, files }
+    }
+}
+
+impl Open {
+    fn add(&mut self, file: &Rc<File>, part: &Part) {
+        self.cost = self.cost.plus(cost(self.last.as_ref(), file, part));
+        self.chunks.push(QualifiedId { repo: file.repo.clone(), id: part.id });
+        self.chunk_tokens.push(Tokens(part.tokens));
+        let joins = self.last.as_ref().is_some_and(|last| last.joins(file, part));
+        match self.files.last_mut().filter(|_| joins) {
+            Some(entry) => {
+                entry.lines.last = part.lines.last;
+                entry.chunks += 1;
+            }
+            None => self.files.push(SegmentFile {
+                repo: file.repo.clone(),
+                path: file.path.clone(),
+                path_b64: file.path_b64.clone(),
+                lines: part.lines,
+                chunks: 1,
+            }),
+        }
+        self.last = Some(Last::new(file, part));
+    }
+
+    fn into_segment(self, number: u64) -> Segment {
+        Segment {
+            id: SegmentId(format!("read-{number}")),
+            kind: SegmentKind::Read,
+            status: SegmentStatus::Pending,
+            tokens: Tokens(self.cost.shown),
+            chunks: self.chunks,
+            chunk_tokens: self.chunk_tokens,
+            files: self.files,
+            reader: None,
+            brief: None,
+        }
+    }
+}
+
+/// What a segment must hold at the least: the most that a segment of one chunk costs.
+struct Need {
+    cost: Cost,
+    /// The chunk that is largest as shown.
+    largest: Option<String>,
+}
+
+impl Default for Need {
+    fn default() -> Self {
+        // A budget with no room beside what is set aside could hold nothing.
+        Need { cost: Cost::EMPTY.plus(Cost { shown: 1, listed: 1 }), largest: None }
+    }
+}
+
+impl Need {
+    fn see(&mut self, file: &Rc<File>, part: &Part) {
+        let alone = Cost::EMPTY.plus(cost(None, file, part));
+        if alone.shown > self.cost.shown {
+            let path = match &file.path_b64 {
+                Some(_) => file.path.clone(),
+                None => quote_path(file.path.as_bytes()).into_owned(),
+            };
+            self.largest = Some(format!("chunk '{}:{}' of '{path}'", file.repo, part.id));
+        }
+        self.cost = self.cost.max(alone);
+    }
+
+    fn within(&self, limits: Cost) -> bool {
+        self.cost.within(limits)
+    }
+
+    fn too_small(&self, policy: &Policy) -> Error {
+        let Cost { shown, listed } = self.cost;
+        if listed > policy.fixed_prompt.0 {
+            let window = smallest_window(policy, listed, shown).max(policy.context_window.0);
+            let what = format!("the brief of one chunk needs {listed}");
+            return too_small("fixed prompt", policy.fixed_prompt, &what).hint(format!(
+                "the smallest that works: --fixed-prompt {listed} --context-window {window}"
+            ));
+        }
+        let window = smallest_window(policy, policy.fixed_prompt.0, shown);
+        let largest = self.largest.as_deref().unwrap_or("a segment");
+        let budget = policy.segment_budget;
+        let what = format!("{largest} needs {shown} as shown, and a segment may have {budget}");
+        too_small("context window", policy.context_window, &what)
+            .hint(format!("the smallest that works: --context-window {window}"))
+    }
+}
+
+fn too_small(option: &str, given: Tokens, what: &str) -> Error {
+    Error::failed("window-too-small", format!("a {option} of {given} tokens is too small: {what}"))
+}

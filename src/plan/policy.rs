@@ -1,0 +1,223 @@
+//! The policy: what a plan is made under, as typed and as meant.
+//!
+//! All arithmetic is on integers; a share is in parts per million, so that no float decides a plan.
+
+use crate::record::{Policy, Tokens};
+
+/// One, in parts per million.
+const MILLION: u64 = 1_000_000;
+
+/// The tokenizers that a plan can be made with, the default first.
+pub const TOKENIZERS: [&str; 3] = ["o200k_base", "cl100k_base", "bytes/4"];
+
+/// What was asked for. [`PolicyOptions::default`] holds the defaults; [`PolicyOptions::resolve`]
+/// works out the segment budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyOptions {
+    /// The reader's window, in tokens.
+    pub context_window: u64,
+    /// What the prompt around a segment may cost, in tokens.
+    pub fixed_prompt: u64,
+    /// What is left for the answer, in tokens.
+    pub reserve: u64,
+    /// The margin for other tokenizers, in parts per million, under 1,000,000.
+    pub safety_ppm: u64,
+    /// One of [`TOKENIZERS`].
+    pub tokenizer: String,
+    /// The page size in characters.
+    pub page: Option<u64>,
+    /// The globs of `--order`, first first.
+    pub order: Vec<String>,
+    /// The subtrees that the plan is bounded to, as `name/dir`; recorded sorted, each once.
+    pub scope: Vec<String>,
+}
+
+impl Default for PolicyOptions {
+    fn default() -> Self {
+        PolicyOptions {
+            context_window: 65_536,
+            fixed_prompt: 4_096,
+            reserve: 8_192,
+            safety_ppm: 100_000,
+            tokenizer: TOKENIZERS[0].to_string(),
+            page: None,
+            order: Vec::new(),
+            scope: Vec::new(),
+        }
+    }
+}
+
+impl PolicyOptions {
+    /// The policy: `segment_budget = floor((context_window - fixed_prompt - reserve) * (1 -
+    /// safety))`, 0 when the window does not even hold prompt and reserve.
+    ///
+    /// A budget that is too small is no error here: only who has seen the largest chunk can name
+    /// the smallest window that works.
+    pub fn resolve(&self) -> Policy {
+        let mut scope = self.scope.clone();
+        scope.sort();
+        scope.dedup();
+        let room =
+            self.context_window.saturating_sub(self.fixed_prompt.saturating_add(self.reserve));
+        Policy {
+            context_window: Tokens(self.context_window),
+            fixed_prompt: Tokens(self.fixed_prompt),
+            reserve: Tokens(self.reserve),
+            safety_ppm: self.safety_ppm,
+            segment_budget: Tokens(budget(room, self.safety_ppm)),
+            tokenizer: self.tokenizer.clone(),
+            scope,
+            order: self.order.clone(),
+            page: self.page,
+        }
+    }
+}
+
+/// `floor(room * (1 - safety))`.
+fn budget(room: u64, safety_ppm: u64) -> u64 {
+    let kept = u128::from(MILLION.saturating_sub(safety_ppm));
+    to_u64(u128::from(room) * kept / u128::from(MILLION))
+}
+
+/// The smallest window whose segment budget is at least `need` beside `fixed_prompt` and the
+/// policy's reserve.
+pub(super) fn smallest_window(policy: &Policy, fixed_prompt: u64, need: u64) -> u64 {
+    let kept = u128::from(MILLION.saturating_sub(policy.safety_ppm).max(1));
+    let room = (u128::from(need) * u128::from(MILLION)).div_ceil(kept);
+    to_u64(room + u128::from(fixed_prompt) + u128::from(policy.reserve.0))
+}
+
+fn to_u64(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+/// Reads a number of tokens: digits, `_` between them, and `k` or `m` after them in either case.
+///
+/// `k` is 1,000 and `m` is 1,000,000, so `200k` is 200,000: where a vendor means 1,024 by it, the
+/// plan stays on the safe side. The error is a sentence for the command line.
+pub fn parse_tokens(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 1_000),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], MILLION),
+        _ => (text, 1),
+    };
+    let grouped = digits.split('_').all(|group| is_digits(group) && !group.is_empty());
+    let value = digits.replace('_', "").parse::<u64>().ok().filter(|_| grouped);
+    value
+        .and_then(|value| value.checked_mul(unit))
+        .ok_or_else(|| "not a number of tokens, such as 65536, 200_000, 200k or 1m".to_string())
+}
+
+/// Reads a share from `0` to under `1`, such as `0.10`, into parts per million, exactly.
+///
+/// The error is a sentence for the command line.
+pub fn parse_share(text: &str) -> Result<u64, String> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let written = !(whole.is_empty() && decimals.is_empty());
+    if !written || !is_digits(whole) || !is_digits(decimals) {
+        return Err("not a decimal number, such as 0.10".to_string());
+    }
+    if whole.bytes().any(|b| b != b'0') {
+        return Err("not from 0 to under 1".to_string());
+    }
+    let digits = decimals.trim_end_matches('0');
+    if digits.len() > 6 {
+        return Err("more than six decimals".to_string());
+    }
+    format!("{digits:0<6}").parse().map_err(|_| "not a decimal number, such as 0.10".to_string())
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_those_of_the_manual() {
+        // python3 -c 'print((65536 - 4096 - 8192) * 9 // 10)'
+        assert_eq!(PolicyOptions::default().resolve().segment_budget, Tokens(47_923));
+    }
+
+    #[test]
+    fn the_budget_is_rounded_down() {
+        let options = PolicyOptions {
+            context_window: 100,
+            fixed_prompt: 0,
+            reserve: 0,
+            safety_ppm: 5_001,
+            ..PolicyOptions::default()
+        };
+        assert_eq!(options.resolve().segment_budget, Tokens(99));
+    }
+
+    #[test]
+    fn a_window_under_prompt_and_reserve_has_no_budget() {
+        let options = PolicyOptions { context_window: 12_287, ..PolicyOptions::default() };
+        assert_eq!(options.resolve().segment_budget, Tokens(0));
+    }
+
+    #[test]
+    fn the_order_of_scopes_is_not_part_of_the_policy() {
+        let scope = |list: &[&str]| PolicyOptions {
+            scope: list.iter().map(|s| s.to_string()).collect(),
+            ..PolicyOptions::default()
+        };
+        assert_eq!(scope(&["b/x", "a/y", "b/x"]).resolve(), scope(&["a/y", "b/x"]).resolve());
+    }
+
+    #[test]
+    fn tokens_are_read_as_people_write_them() {
+        let good = [
+            ("65536", 65_536),
+            ("200_000", 200_000),
+            ("200k", 200_000),
+            ("1M", 1_000_000),
+            ("0", 0),
+        ];
+        for (text, value) in good {
+            assert_eq!(parse_tokens(text), Ok(value), "{text}");
+        }
+        for bad in
+            ["", "k", "_1", "1_", "1__0", "+1", "-1", "1.5m", "1 k", "1kk", "99999999999999999m"]
+        {
+            assert!(parse_tokens(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shares_are_read_exactly() {
+        let good = [
+            ("0", 0),
+            ("0.10", 100_000),
+            (".1", 100_000),
+            ("0.", 0),
+            ("0.123456", 123_456),
+            ("0.0000010", 1),
+            ("0.999999", 999_999),
+        ];
+        for (text, value) in good {
+            assert_eq!(parse_share(text), Ok(value), "{text}");
+        }
+        for bad in ["", ".", "1", "1.0", "2", "-0.1", "0.1234567", "10%", "0,1", "1e-1"] {
+            assert!(parse_share(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest::proptest! {
+        /// The window that is named works, and the one below it does not.
+        #[test]
+        fn the_smallest_window_is_the_smallest(
+            need in 1u64..2_000_000, fixed in 0u64..10_000, reserve in 0u64..10_000, ppm in 0u64..1_000_000,
+        ) {
+            let with = |context_window| PolicyOptions {
+                context_window, fixed_prompt: fixed, reserve, safety_ppm: ppm, ..PolicyOptions::default()
+            }.resolve();
+            let window = smallest_window(&with(0), fixed, need);
+            proptest::prop_assert!(with(window).segment_budget.0 >= need);
+            proptest::prop_assert!(with(window - 1).segment_budget.0 < need);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! `auwai-plan`: chunk records in; `policy`, `segment`, `plan` and `end` records out.
+//!
+//! Segments go out as they become full. Should the input turn out bad later, no `end` record
+//! follows them, and a consumer changes nothing.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::plan::{
+    Input, Planner, PolicyOptions, TOKENIZERS, parse_order, parse_share, parse_tokens,
+};
+use crate::record::{self, End, Policy, Reader, Record, Segment};
+use crate::visible::quote_path;
+
+/// Pack chunks into segments that fit a context window.
+///
+/// Reads the records of `auwai-ledger chunks` and writes the plan: one `policy` record, a `segment`
+/// record for each part to read, the synthesis segment, one `plan` record, one `end` record. The
+/// same input and options give the same bytes.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    policy: PolicyArgs,
+
+    /// Read files that match an earlier glob of FILE first, as `git diff -O` does.
+    ///
+    /// One glob a line; empty lines and lines that begin with `#` are passed over. `*` also matches
+    /// `/`, and a file matches when its path or a directory above it does. A glob without `/` may
+    /// begin at any component of the path; `/` in front holds it to the root of a repository. Files
+    /// that match no glob come last. Files that match the same glob keep the order of the tree. All
+    /// chunks are then held in memory.
+    #[arg(long, value_name = "FILE")]
+    order: Option<PathBuf>,
+
+    /// Record that the plan is bounded to this subtree, as `REPO/DIR` (may be given several times).
+    ///
+    /// The chunks are not filtered: who writes them does that.
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
+
+    /// Plan what has come even if the stream ends without its `end` record.
+    #[arg(long)]
+    partial: bool,
+
+    /// The records to read; standard input if absent or `-`.
+    #[arg(value_name = "FILE")]
+    input: Option<PathBuf>,
+}
+
+/// The budget of a plan. What is absent is the default.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct PolicyArgs {
+    /// The reader's context window in tokens [default: 65536].
+    ///
+    /// `200_000`, `200k` and `1m` are understood; `k` is 1,000.
+    #[arg(long, value_name = "TOKENS", value_parser = parse_tokens)]
+    pub context_window: Option<u64>,
+
+    /// The tokens kept for the prompt around a segment [default: 4096].
+    ///
+    /// The brief of a segment and its list of chunk ids fit in it, and a segment closes when they
+    /// would outgrow it: give a sixteenth of the window, or the segments of a large window stay
+    /// half empty.
+    #[arg(long, value_name = "TOKENS", value_parser = parse_tokens)]
+    pub fixed_prompt: Option<u64>,
+
+    /// The tokens kept for the reader's answer [default: 8192].
+    #[arg(long, value_name = "TOKENS", value_parser = parse_tokens)]
+    pub reserve: Option<u64>,
+
+    /// The share of the rest that is left free, since other tokenizers count otherwise
+    /// [default: 0.10].
+    ///
+    /// From 0 to under 1, with at most six decimals. The segment budget is the window less prompt
+    /// and reserve, times one less this share, rounded down.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub safety: Option<u64>,
+
+    /// The tokenizer that the chunks were counted with [default: o200k_base].
+    #[arg(long, value_name = "NAME", value_parser = TOKENIZERS)]
+    pub tokenizer: Option<String>,
+
+    /// The size in characters of a page that `read` prints at once [default: no limit].
+    #[arg(long, value_name = "CHARS", value_parser = parse_tokens)]
+    pub page: Option<u64>,
+}
+
+impl PolicyArgs {
+    /// What is meant, over `base`.
+    pub fn over(&self, base: PolicyOptions) -> PolicyOptions {
+        PolicyOptions {
+            context_window: self.context_window.unwrap_or(base.context_window),
+            fixed_prompt: self.fixed_prompt.unwrap_or(base.fixed_prompt),
+            reserve: self.reserve.unwrap_or(base.reserve),
+            safety_ppm: self.safety.unwrap_or(base.safety_ppm),
+            tokenizer: self.tokenizer.clone().unwrap_or(base.tokenizer),
+            page: self.page.or(base.page),
+            ..base
+        }
+    }
+}
+
+/// Runs the tool: reads `input` unless a file is named, writes the plan to `sink`.
+pub fn run(args: &Args, input: impl BufRead, sink: &mut dyn Write) -> Result<()> {
+    let policy = policy(args)?;
+    match args.input.as_deref().filter(|path| *path != Path::new("-")) {
+        Some(path) => {
+            let file = File::open(path).map_err(|e| Error::io("open", shown(path), &e))?;
+            let reader = Reader::new(BufReader::with_capacity(1 << 16, file), shown(path));
+            plan(&policy, reader, args.partial, sink)
+        }
+        None => plan(&policy, Reader::new(input, "-"), args.partial, sink),
+    }
+}
+
+fn policy(args: &Args) -> Result<Policy> {
+    let order = args.order.as_deref().map(read_order).transpose()?.unwrap_or_default();
+    let base = PolicyOptions { order, scope: args.scope.clone(), ..PolicyOptions::default() };
+    Ok(args.policy.over(base).resolve())
+}
+
+fn read_order(path: &Path) -> Result<Vec<String>> {
+    if path == Path::new("-") {
+        let message = "cannot read the order from '-': the records come from there";
+        return Err(Error::usage(message).hint("write the globs to a file: --order FILE"));
+    }
+    let text = fs::read_to_string(path).map_err(|e| Error::io("read", shown(path), &e))?;
+    Ok(parse_order(&text))
+}
+
+fn plan<R: BufRead>(
+    policy: &Policy,
+    mut reader: Reader<R>,
+    partial: bool,
+    sink: &mut dyn Write,
+) -> Result<()> {
+    let (mut input, mut planner) = (Input::default(), Planner::new(policy)?);
+    record::write(sink, policy)?;
+    let mut emit = |segment: Segment| record::write(sink, &segment);
+    while let Some(record) = next(&mut reader, partial)? {
+        if let Some(chunk) = input.take(record).map_err(|e| reader.bad(&e))? {
+            planner.push(&chunk, &mut emit)?;
+        }
+    }
+    if !input.ended() && !partial {
+        return Err(reader.cut_off());
+    }
+    let plan = planner.finish(input.into_repos(), &mut emit)?;
+    record::write(sink, &plan)?;
+    record::write(sink, &End { of: "segment".to_string(), count: plan.segments })
+}
+
+/// The next record. With `partial`, a line that its writer did not finish is the end.
+fn next<R: BufRead>(reader: &mut Reader<R>, partial: bool) -> Result<Option<Record>> {
+    match reader.next_record() {
+        Err(error) if partial && error.code() == "cut-off" => Ok(None),
+        other => other,
+    }
+}
+
+fn shown(path: &Path) -> String {
+    quote_path(path.as_os_str().as_bytes()).into_owned()
+}
+
+#[cfg(test)]
+mod large;
+#[cfg(test)]
+mod tests;
