@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+pub use crate::record::is_name;
+
 /// A repository on a command line: `PATH`, or `NAME=PATH` to give it a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedRepo {
@@ -9,13 +11,6 @@ pub struct NamedRepo {
     pub name: Option<String>,
     /// The path as typed.
     pub path: PathBuf,
-}
-
-/// Whether `name` can name a repository, a workspace or a reader: `[A-Za-z0-9._-]+`, not `.` or
-/// `..`, at most 100 bytes.
-pub fn is_name(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    (1..=100).contains(&name.len()) && name.bytes().all(plain) && name != "." && name != ".."
 }
 
 /// Parses a name for clap.

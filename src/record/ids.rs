@@ -10,6 +10,13 @@ use serde::de::{Deserializer, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
+/// Whether `name` can name a repository, a workspace or a reader: `[A-Za-z0-9._-]+`, not `.` or
+/// `..`, at most 100 bytes.
+pub fn is_name(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=100).contains(&name.len()) && name.bytes().all(plain) && name != "." && name != ".."
+}
+
 /// A chunk's id inside its repository: 64 bits, written as 16 lower-case hex digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkId(pub u64);

@@ -10,7 +10,7 @@ mod path;
 mod stream;
 mod types;
 
-pub use ids::{ByteRange, ChunkId, LineRange, QualifiedId, SegmentId, Tokens};
+pub use ids::{ByteRange, ChunkId, LineRange, QualifiedId, SegmentId, Tokens, is_name};
 pub use json::to_json;
 pub use path::RepoPath;
 pub use stream::{Reader, parse, write};

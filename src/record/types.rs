@@ -253,6 +253,12 @@ pub struct Body {
     /// The file's bytes in base64, only when `text` does not say them exactly.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text_b64: Option<String>,
+    /// BLAKE3 of the chunk's bytes in hex.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_hash: Option<String>,
+    /// BLAKE3 of the file's bytes in hex.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file_hash: Option<String>,
 }
 
 /// A chunk was delivered: the input of `auwai-ledger mark`.
@@ -262,6 +268,44 @@ pub struct Read {
     pub repo: String,
     /// The chunk's id.
     pub id: ChunkId,
+    /// The file, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<String>,
+    /// The file's bytes in base64, only when not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_b64: Option<String>,
+    /// The bytes of the file that were shown, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bytes: Option<ByteRange>,
+    /// BLAKE3 of the chunk's bytes in hex, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body: Option<String>,
+    /// BLAKE3 of the file's bytes in hex, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<String>,
+    /// In git: the commit that HEAD named, in hex.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub head: Option<String>,
+    /// In git: whether the file was as git's index has it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clean: Option<bool>,
+}
+
+impl Read {
+    /// A delivery with nothing more known about it.
+    pub fn of(repo: impl Into<String>, id: ChunkId) -> Read {
+        Read {
+            repo: repo.into(),
+            id,
+            path: None,
+            path_b64: None,
+            bytes: None,
+            body: None,
+            file: None,
+            head: None,
+            clean: None,
+        }
+    }
 }
 
 /// Why a chunk, or a file, counts as unread.

@@ -1,5 +1,270 @@
 //! Where things are: state folders, workspaces, their repositories and their names.
+//!
+//! A workspace is a root with a `workspace.json` that lists its members. A repository without one
+//! is a workspace of one: itself. Either has a folder for its full read.
 
+mod config;
+mod locate;
+mod member;
+mod registry;
 mod state;
 
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+pub use locate::{repository_around, workspace_around};
+pub use member::Member;
+pub use registry::Registry;
 pub use state::StateDir;
+
+use crate::error::{Error, Result};
+use crate::record::is_name;
+use crate::visible::quote_path;
+
+/// A workspace: a name, a root, members, and where its state is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    name: String,
+    root: PathBuf,
+    state: StateDir,
+    members: Vec<Member>,
+    alone: bool,
+}
+
+impl Workspace {
+    /// Makes the folder `root` a workspace called `name`, and the folder if need be. One of the
+    /// same name that is there already is opened.
+    ///
+    /// # Errors
+    /// `bad-name`; `exists` when the root is a workspace of another name; `not-writable`.
+    pub fn init(root: &Path, name: &str) -> Result<Workspace> {
+        if !is_name(name) {
+            return Err(bad_name(name, "choose another: `auwai workspace init NAME`"));
+        }
+        fs::create_dir_all(root).map_err(|e| Error::io("create", quote(root), &e))?;
+        let root = real_folder(root)?;
+        let state = StateDir::of(&root, None);
+        state.create()?;
+        config::create(&state, name)?;
+        let workspace = Self::read(root, state)?;
+        if workspace.name != name {
+            let message =
+                format!("'{}' is the workspace '{}'", quote(&workspace.root), workspace.name);
+            return Err(Error::failed("exists", message)
+                .hint(format!("use it: `auwai workspace add PATH -W {}`", workspace.name))
+                .hint("or choose another root: `auwai workspace init NAME --root DIR`"));
+        }
+        Ok(workspace)
+    }
+
+    /// Opens what was typed after `--workspace`: a registered name, else a path: the root of a
+    /// workspace, or a repository, which is then a workspace of one. `elsewhere` is `--state-dir`.
+    ///
+    /// # Errors
+    /// `unknown-workspace`, `not-a-folder`, and `gone` when a registered root is not there.
+    pub fn open(
+        typed: &Path,
+        cwd: &Path,
+        registry: &Registry,
+        elsewhere: Option<&Path>,
+    ) -> Result<Workspace> {
+        let name = typed.to_str().filter(|name| is_name(name));
+        if let Some(root) = name.map(|name| registry.root_of(name)).transpose()?.flatten() {
+            return Self::registered(typed, &root, elsewhere);
+        }
+        let path = cwd.join(typed);
+        if name.is_some() && !path.exists() {
+            return Err(unknown(typed));
+        }
+        Self::at(&path, elsewhere)
+    }
+
+    fn registered(name: &Path, root: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
+        if config::is_workspace(&StateDir::of(root, elsewhere)) {
+            return Self::at(root, elsewhere);
+        }
+        let message = format!("workspace '{}' is not at '{}' any more", quote(name), quote(root));
+        Err(Error::failed("gone", message)
+            .hint(format!("say where it is: `auwai workspace init {} --root DIR`", quote(name))))
+    }
+
+    /// Opens the workspace with this root, or the repository there as a workspace of one.
+    pub fn at(path: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
+        let root = real_folder(path)?;
+        let state = StateDir::of(&root, elsewhere);
+        match config::is_workspace(&state) {
+            true => Self::read(root, state),
+            false => Self::of_repo(&root, None, elsewhere),
+        }
+    }
+
+    /// The repository at `root` as a workspace of one, called `name` (default: its folder's name).
+    ///
+    /// # Errors
+    /// `bad-name` when the folder's name cannot name a repository.
+    pub fn of_repo(root: &Path, name: Option<&str>, elsewhere: Option<&Path>) -> Result<Workspace> {
+        let root = real_folder(root)?;
+        let name = name.map_or_else(|| folder_name(&root), |name| Ok(name.to_string()))?;
+        let member = Member {
+            name: name.clone(),
+            path: root.clone(),
+            only: Vec::new(),
+            state_dir: elsewhere.map(Path::to_owned),
+        };
+        let state = StateDir::of(&root, elsewhere);
+        Ok(Workspace { name, root, state, members: vec![member], alone: true })
+    }
+
+    fn read(root: PathBuf, state: StateDir) -> Result<Workspace> {
+        let (name, members) = config::read(&state)?;
+        Ok(Workspace { name, root, state, members, alone: false })
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The root: an absolute path without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The repositories, by name.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The repository of this name.
+    ///
+    /// # Errors
+    /// `unknown-repository` with the names that there are.
+    pub fn member(&self, name: &str) -> Result<&Member> {
+        let found = self.members.iter().find(|member| member.name == name);
+        found.ok_or_else(|| self.no_member(name))
+    }
+
+    /// Whether this is a repository alone, without a `workspace.json`.
+    pub fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// The folder of the full read: `.auwai/workspace`, or `.auwai/fullread` of a repository alone.
+    pub fn fullread_dir(&self) -> PathBuf {
+        self.state.join(if self.alone { "fullread" } else { config::FOLDER })
+    }
+
+    /// Makes the folder of the full read.
+    ///
+    /// # Errors
+    /// `not-writable` with the way out.
+    pub fn create_fullread_dir(&self) -> Result<PathBuf> {
+        self.state.create()?;
+        let dir = self.fullread_dir();
+        fs::create_dir_all(&dir).map_err(|e| crate::store::file::cannot_write(&dir, &e))?;
+        Ok(dir)
+    }
+
+    /// Adds the repository at `path`, called `name` or as its folder. A member of that name moves
+    /// to the new path and keeps its reads. `only` bounds it to subtrees, `state_dir` keeps its
+    /// state elsewhere. Two of these at once lose nothing.
+    ///
+    /// # Errors
+    /// `not-found`, `not-a-folder`, `bad-name`, `name-taken`, `same-repository`, `nested`,
+    /// `alone`; each says what to run.
+    pub fn add(
+        &mut self,
+        path: &Path,
+        name: Option<&str>,
+        only: &[PathBuf],
+        state_dir: Option<&Path>,
+    ) -> Result<Member> {
+        let root = real_folder(path)?;
+        let member = member::new(root, name, only, state_dir)?;
+        self.change(|members| member::put(members, member, name.is_some()))
+    }
+
+    /// Takes a repository out of the workspace. Its reads and its state stay where they are.
+    ///
+    /// # Errors
+    /// `unknown-repository`, `alone`.
+    pub fn remove(&mut self, name: &str) -> Result<Member> {
+        let unknown = self.no_member(name);
+        self.change(|members| {
+            let at = members.iter().position(|member| member.name == name).ok_or(unknown)?;
+            Ok(members.remove(at))
+        })
+    }
+
+    fn change<T>(&mut self, edit: impl FnOnce(&mut Vec<Member>) -> Result<T>) -> Result<T> {
+        if self.alone {
+            let message = format!("'{}' is a repository alone, not a workspace", quote(&self.root));
+            return Err(Error::failed("alone", message)
+                .hint("make one: `auwai workspace init NAME --root DIR`"));
+        }
+        let (members, done) = config::change(&self.state, edit)?;
+        self.members = members;
+        Ok(done)
+    }
+
+    fn no_member(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
+        let message = format!(
+            "workspace '{}' has no repository '{}'",
+            self.name,
+            crate::visible::one_line(name)
+        );
+        let error = Error::failed("unknown-repository", message);
+        match names.is_empty() {
+            true => error.hint("it has none: `auwai workspace add PATH`"),
+            false => error.hint(format!("it has {}: `auwai workspace list`", names.join(", "))),
+        }
+    }
+}
+
+/// An existing folder, absolute and without links.
+fn real_folder(path: &Path) -> Result<PathBuf> {
+    let real = fs::canonicalize(path).map_err(|e| Error::io("open", quote(path), &e))?;
+    match real.is_dir() {
+        true => Ok(real),
+        false => Err(Error::failed("not-a-folder", format!("'{}' is not a folder", quote(path)))
+            .hint(format!("name the folder that holds it: '{}'", quote(&folder_of(&real))))),
+    }
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(path).to_owned()
+}
+
+/// The name of a folder, where it can name a repository.
+fn folder_name(root: &Path) -> Result<String> {
+    let name = root.file_name().unwrap_or_default();
+    match name.to_str().filter(|name| is_name(name)) {
+        Some(name) => Ok(name.to_string()),
+        None => {
+            let shown = quote(Path::new(name)).into_owned();
+            Err(bad_name(&shown, "give it a name: `auwai workspace add PATH --as NAME`"))
+        }
+    }
+}
+
+fn bad_name(name: &str, hint: &str) -> Error {
+    let name = crate::visible::one_line(name);
+    Error::failed("bad-name", format!("'{name}' is not a name"))
+        .because("a name is 1 to 100 of the characters A-Z a-z 0-9 . _ -")
+        .hint(hint)
+}
+
+fn unknown(typed: &Path) -> Error {
+    Error::failed("unknown-workspace", format!("there is no workspace '{}'", quote(typed)))
+        .hint("see which there are: `auwai workspace list`")
+        .hint(format!("or make it: `auwai workspace init {} --root DIR`", quote(typed)))
+}
+
+fn quote(path: &Path) -> std::borrow::Cow<'_, str> {
+    quote_path(path.as_os_str().as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

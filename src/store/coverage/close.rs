@@ -1,0 +1,104 @@
+//! Closing a segment: it is done, and its finding is kept, in one transaction.
+
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::claim::held;
+use super::segments::{Stand, finish, stand};
+use super::{Coverage, counters, in_force};
+use crate::error::{Error, Result};
+use crate::record::{SegmentId, SegmentKind, SegmentStatus};
+use crate::store::db::{Durability, Work};
+
+impl Coverage {
+    /// Closes a segment for `reader`, with its finding if there is one, and appends that to
+    /// `findings.md`. The same again changes nothing.
+    ///
+    /// # Errors
+    /// `unknown-segment`; `not-read` until every chunk is complete, and for the synthesis until
+    /// every read segment is done; `held` when another reader has it; `closed` when it is done
+    /// with another finding. When only `findings.md` cannot be written, its error: the segment is
+    /// closed, and the next command appends the finding.
+    pub fn close(
+        &mut self,
+        id: &SegmentId,
+        reader: &str,
+        summary: Option<&str>,
+        at: &str,
+    ) -> Result<()> {
+        self.db.write(Durability::Power, |tx| {
+            let it = stand(tx, id)?;
+            if it.status == SegmentStatus::Done && !adds(tx, id, summary)? {
+                return Ok(());
+            }
+            if it.status != SegmentStatus::Done {
+                allow(tx, &it, reader)?;
+                finish(tx, &it, at)?;
+            }
+            keep_finding(tx, id, reader, summary, at)
+        })?;
+        self.append_findings()
+    }
+}
+
+/// Whether `summary` adds to a segment that is done; an error when it contradicts its finding.
+fn adds(tx: &Transaction<'_>, id: &SegmentId, summary: Option<&str>) -> Work<bool> {
+    let Some(summary) = summary else { return Ok(false) };
+    let sql = "SELECT text FROM findings WHERE segment = ?
+        AND generation = (SELECT generation FROM counters) ORDER BY id DESC LIMIT 1";
+    match tx.query_row(sql, [&id.0], |row| row.get::<_, String>(0)).optional()? {
+        None => Ok(true),
+        Some(text) if text == summary => Ok(false),
+        Some(_) => Err(another(id).into()),
+    }
+}
+
+fn allow(tx: &Transaction<'_>, it: &Stand, reader: &str) -> Work<()> {
+    if let Some(holder) = it.reader.as_deref().filter(|holder| *holder != reader) {
+        return Err(held(&it.id, holder).into());
+    }
+    let left = counters::load(tx)?.read_segments_left;
+    if it.kind == SegmentKind::Synthesis && left > 0 {
+        return Err(too_early(&it.id, left).into());
+    }
+    let sql = "SELECT unread FROM segment_progress WHERE seq = ?";
+    match tx.query_row(sql, [it.seq], |row| row.get(0))? {
+        0 => Ok(()),
+        unread => Err(not_read(&it.id, unread).into()),
+    }
+}
+
+fn keep_finding(
+    tx: &Transaction<'_>,
+    id: &SegmentId,
+    reader: &str,
+    summary: Option<&str>,
+    at: &str,
+) -> Work<()> {
+    let Some(summary) = summary else { return Ok(()) };
+    let now = in_force(tx)?;
+    tx.execute(
+        "INSERT INTO findings (generation, plan, segment, reader, at, text)
+            VALUES (?, ?, ?, ?, ?, ?)",
+        params![now.generation.cast_signed(), now.plan.id, id.0, reader, at, summary],
+    )?;
+    Ok(())
+}
+
+fn another(id: &SegmentId) -> Error {
+    Error::no("closed", format!("segment '{id}' is done already, with another summary"))
+        .hint("its finding is in findings.md: `auwai status` says where")
+}
+
+fn too_early(id: &SegmentId, left: u64) -> Error {
+    let message = match left {
+        1 => format!("'{id}' comes last: 1 read segment is not done"),
+        _ => format!("'{id}' comes last: {left} read segments are not done"),
+    };
+    Error::no("not-read", message).hint("read on: `auwai next`")
+}
+
+fn not_read(id: &SegmentId, unread: i64) -> Error {
+    let chunks = if unread == 1 { "1 chunk is" } else { &format!("{unread} chunks are") };
+    Error::no("not-read", format!("{chunks} unread in segment '{id}'"))
+        .hint(format!("`auwai read --segment {id} --unread`"))
+}

@@ -1,0 +1,200 @@
+//! Marks: chunks that were delivered, and the evidence for it.
+
+use std::collections::HashMap;
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
+
+use super::{Coverage, counters, in_force, unknown_segment};
+use crate::error::Result;
+use crate::record::{Read, RepoPath, SegmentId};
+use crate::store::db::{Durability, Work};
+
+/// How a chunk came to count as read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Its text was delivered.
+    Shown,
+    /// Its text was delivered, and the reader gave back a mark in it.
+    Confirmed,
+    /// A command took it as its input, and ended well.
+    Run,
+    /// An earlier read of the same body moved to it.
+    Moved,
+    /// The read was made elsewhere.
+    Imported,
+}
+
+impl How {
+    /// The word in the ledger.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            How::Shown => "shown",
+            How::Confirmed => "confirmed",
+            How::Run => "run",
+            How::Moved => "moved",
+            How::Imported => "imported",
+        }
+    }
+}
+
+/// What all marks of one call have in common.
+#[derive(Debug, Clone)]
+pub struct Marking {
+    /// Who read.
+    pub reader: String,
+    /// How.
+    pub how: How,
+    /// The segment that it was read under; by default the one that holds the chunk.
+    pub segment: Option<SegmentId>,
+}
+
+/// What came of a group of marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marked {
+    /// Chunks that became complete.
+    pub completed: u64,
+    /// The first of the group that is not planned; it and those after it are not marked.
+    pub unknown: Option<usize>,
+}
+
+impl Coverage {
+    /// Marks chunks as read at `at`, in one transaction. Twice is once.
+    ///
+    /// # Errors
+    /// `unknown-segment`. A chunk that is not planned is no error here, see [`Marked`].
+    pub fn mark(&mut self, reads: &[Read], marking: &Marking, at: &str) -> Result<Marked> {
+        self.db.write(Durability::Process, |tx| {
+            let mut marker = Marker::new(tx, marking, at)?;
+            let mut unknown = None;
+            for (at, read) in reads.iter().enumerate() {
+                if !marker.mark(read)? {
+                    unknown = Some(at);
+                    break;
+                }
+            }
+            Ok(Marked { completed: marker.settle()?, unknown })
+        })
+    }
+}
+
+/// One group of marks in its transaction.
+struct Marker<'tx> {
+    tx: &'tx Transaction<'tx>,
+    marking: &'tx Marking,
+    at: &'tx str,
+    generation: i64,
+    plan: String,
+    find: CachedStatement<'tx>,
+    complete: CachedStatement<'tx>,
+    keep: CachedStatement<'tx>,
+    /// Chunks completed by the place of their segment.
+    segments: HashMap<i64, u64>,
+    tokens: i64,
+}
+
+/// What the plan says about a chunk.
+struct Planned {
+    seq: i64,
+    tokens: i64,
+    segment: String,
+}
+
+const FIND: &str = "SELECT p.seq, p.tokens, r.segment_id FROM places p
+    JOIN segment_records r USING (seq)
+    WHERE p.repo_no = (SELECT repo_no FROM repos WHERE name = ?) AND p.chunk = ?";
+
+const COMPLETE: &str = "UPDATE chunks SET complete = 1, read_at = ?
+    WHERE repo = ? AND chunk_id = ? AND complete = 0";
+
+const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_byte, to_byte,
+        reader, how, generation, plan, segment, at, head, clean)
+    SELECT ?1, ?2, ?3, ?4,
+        coalesce(?5, (SELECT path FROM chunks WHERE repo = ?1 AND chunk_id = ?2)),
+        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
+    WHERE NOT EXISTS (SELECT 1 FROM reads WHERE repo = ?1 AND chunk_id = ?2
+        AND generation = ?10 AND reader = ?8 AND how = ?9)";
+
+impl<'tx> Marker<'tx> {
+    fn new(tx: &'tx Transaction<'tx>, marking: &'tx Marking, at: &'tx str) -> Work<Self> {
+        if let Some(id) = &marking.segment {
+            let sql = "SELECT 1 FROM segments WHERE segment_id = ?";
+            let known = tx.query_row(sql, [&id.0], |_| Ok(())).optional()?;
+            known.ok_or_else(|| unknown_segment(id))?;
+        }
+        let now = in_force(tx)?;
+        Ok(Marker {
+            tx,
+            marking,
+            at,
+            generation: now.generation.cast_signed(),
+            plan: now.plan.id,
+            find: tx.prepare_cached(FIND)?,
+            complete: tx.prepare_cached(COMPLETE)?,
+            keep: tx.prepare_cached(KEEP)?,
+            segments: HashMap::new(),
+            tokens: 0,
+        })
+    }
+
+    /// Marks one chunk; `false` when it is not planned.
+    fn mark(&mut self, read: &Read) -> Work<bool> {
+        let planned = self.find.query_row(params![read.repo, read.id.0.cast_signed()], |row| {
+            Ok(Planned { seq: row.get(0)?, tokens: row.get(1)?, segment: row.get(2)? })
+        });
+        let Some(planned) = planned.optional()? else { return Ok(false) };
+        let id = read.id.to_string();
+        if self.complete.execute([self.at, &read.repo, &id])? == 1 {
+            *self.segments.entry(planned.seq).or_default() += 1;
+            self.tokens += planned.tokens;
+        }
+        self.keep(read, &id, &planned)?;
+        Ok(true)
+    }
+
+    fn keep(&mut self, read: &Read, id: &str, planned: &Planned) -> Work<()> {
+        let shown = read.path.as_deref().map(|path| (path, read.path_b64.as_deref()));
+        let path = shown.and_then(|(path, b64)| RepoPath::from_wire(path, b64).ok());
+        let under = self.marking.segment.as_ref().map_or(planned.segment.as_str(), |id| &id.0);
+        self.keep.execute(params![
+            read.repo,
+            id,
+            read.body,
+            read.file,
+            path.as_ref().map(path_value),
+            read.bytes.map(|bytes| bytes.from.cast_signed()),
+            read.bytes.map(|bytes| bytes.to.cast_signed()),
+            self.marking.reader,
+            self.marking.how.as_str(),
+            self.generation,
+            self.plan,
+            under,
+            self.at,
+            read.head,
+            read.clean,
+        ])?;
+        Ok(())
+    }
+
+    /// Brings the totals up to date; the chunks that became complete.
+    fn settle(self) -> Work<u64> {
+        let completed = self.segments.values().sum();
+        let sql = "UPDATE segment_progress SET unread = unread - ? WHERE seq = ?";
+        for (seq, chunks) in &self.segments {
+            self.tx.execute(sql, [chunks.cast_signed(), *seq])?;
+        }
+        if completed > 0 {
+            counters::add_complete(self.tx, completed, self.tokens.cast_unsigned())?;
+        }
+        Ok(completed)
+    }
+}
+
+/// A path as a value: text where it is UTF-8, else a blob.
+pub(super) fn path_value(path: &RepoPath) -> ToSqlOutput<'_> {
+    let bytes = path.as_bytes();
+    ToSqlOutput::Borrowed(match std::str::from_utf8(bytes) {
+        Ok(_) => ValueRef::Text(bytes),
+        Err(_) => ValueRef::Blob(bytes),
+    })
+}

@@ -1,0 +1,150 @@
+//! The coverage ledger: the plan of a full read, its segments, who reads which, and what is read.
+//!
+//! Everything lives in one folder: `coverage.sqlite` (the truth), `fullread.json` (an export for
+//! people and scripts, never read back) and `findings.md`. Each command is one transaction; the
+//! totals in `counters` are kept by the transactions and never counted. No row of `reads` or
+//! `findings` is ever deleted: `adopt` with force begins a new generation beside them.
+
+mod adopt;
+mod chunks;
+mod claim;
+mod close;
+mod counters;
+mod export;
+mod findings;
+mod marks;
+mod schema;
+mod segments;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+pub use adopt::Adopted;
+pub use chunks::PlannedChunk;
+pub use claim::Handed;
+pub use counters::Counters;
+pub use export::Owner;
+pub use marks::{How, Marked, Marking};
+pub use segments::Placed;
+
+use crate::error::{Error, Result};
+use crate::record::{Plan, Policy, SegmentId};
+use crate::store::db::{Db, Work};
+
+/// An open coverage ledger that holds a plan.
+pub struct Coverage {
+    db: Db,
+    dir: PathBuf,
+}
+
+/// The plan in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InForce {
+    /// The plan, as its writer summed it.
+    pub plan: Plan,
+    /// What it was made under.
+    pub policy: Policy,
+    /// How many plans there were before, plus one.
+    pub generation: u64,
+}
+
+/// Where the coverage ledger of a full read in `dir` is.
+pub fn ledger_path(dir: &Path) -> PathBuf {
+    dir.join("coverage.sqlite")
+}
+
+/// Where the export of a full read in `dir` is.
+pub fn fullread_path(dir: &Path) -> PathBuf {
+    dir.join("fullread.json")
+}
+
+/// Where the findings of a full read in `dir` are.
+pub fn findings_path(dir: &Path) -> PathBuf {
+    dir.join("findings.md")
+}
+
+/// The lock of the files beside the ledger.
+fn files_lock(dir: &Path) -> Result<std::fs::File> {
+    crate::store::db::lock(&dir.join("fullread.lock"))
+}
+
+impl Coverage {
+    /// Opens the ledger of the full read in `dir`.
+    ///
+    /// # Errors
+    /// `no-plan` when there is none; `newer-schema`, `foreign`, `damaged` as found.
+    pub fn open(dir: &Path) -> Result<Coverage> {
+        Self::find(dir)?.ok_or_else(no_plan)
+    }
+
+    /// Opens the ledger, or says that there is no plan.
+    pub fn find(dir: &Path) -> Result<Option<Coverage>> {
+        if !ledger_path(dir).exists() {
+            return Ok(None);
+        }
+        let mut coverage =
+            Coverage { db: Db::open(&ledger_path(dir), &schema::KIND)?, dir: dir.to_owned() };
+        if coverage.db.read(counters::find)?.is_none() {
+            return Ok(None);
+        }
+        // A command that cannot append what an earlier one left is no failure of its own: the
+        // finding is in the ledger, and `close` reports what keeps it there.
+        let _ = coverage.append_findings();
+        Ok(Some(coverage))
+    }
+
+    fn create(dir: &Path) -> Result<Coverage> {
+        let db = Db::open_or_create(&ledger_path(dir), &schema::KIND)?;
+        Ok(Coverage { db, dir: dir.to_owned() })
+    }
+
+    /// The totals.
+    pub fn counters(&self) -> Result<Counters> {
+        self.db.read(counters::load)
+    }
+
+    /// The plan in force.
+    pub fn in_force(&self) -> Result<InForce> {
+        self.db.read(in_force)
+    }
+}
+
+fn in_force(c: &Connection) -> Work<InForce> {
+    let sql = "SELECT generation, policy, plan FROM plans ORDER BY generation DESC LIMIT 1";
+    let row = c.query_row(sql, [], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+    });
+    let (generation, policy, plan) = row?;
+    Ok(InForce {
+        generation: generation.cast_unsigned(),
+        policy: from_json(&policy)?,
+        plan: from_json(&plan)?,
+    })
+}
+
+/// JSON that this module wrote into a column.
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|e| {
+        Error::failed("damaged", "the coverage ledger holds a record that cannot be read")
+            .because(e)
+            .hint("make the plan again: `auwai plan --force` (what was read stays in the ledger)")
+    })
+}
+
+fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String> {
+    crate::record::to_json(value)
+        .map_err(|e| Error::failed("bug", "cannot write a record as JSON").because(e))
+}
+
+fn no_plan() -> Error {
+    Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
+}
+
+fn unknown_segment(id: &SegmentId) -> Error {
+    let id = crate::visible::one_line(&id.0);
+    Error::failed("unknown-segment", format!("the plan has no segment '{id}'"))
+        .hint("list them: `auwai-ledger segments`")
+}

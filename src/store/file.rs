@@ -1,0 +1,89 @@
+//! Replacing a small file whole, so that no reader and no crash ever sees half of it.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::visible::quote_path;
+
+/// Writes `path` anew: into `path` with `.new` added, to the disk, and then renamed.
+///
+/// The caller holds a lock ([`super::db::lock`]) that every writer of this file takes. What an
+/// earlier writer left unfinished is thrown away; a link in its place is not followed.
+///
+/// # Errors
+/// `disk-full` and `not-writable` with their hints, and whatever `write` says; `path` is then as
+/// it was.
+pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let fresh = beside(path);
+    let _ = fs::remove_file(&fresh);
+    let done = fill(&fresh, write).and_then(|()| rename(&fresh, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    done
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".new");
+    PathBuf::from(name)
+}
+
+fn fill(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let file = File::options().write(true).create_new(true).open(path);
+    let mut out = BufWriter::with_capacity(1 << 16, file.map_err(|e| cannot_write(path, &e))?);
+    write(&mut out)?;
+    let synced = out.flush().and_then(|()| out.get_ref().sync_all());
+    synced.map_err(|e| cannot_write(path, &e))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| cannot_write(to, &e))?;
+    // The rename itself survives a power cut once its folder is on the disk.
+    let folder = to.parent().map(File::open);
+    let synced = folder.map_or(Ok(()), |folder| folder.and_then(|folder| folder.sync_all()));
+    synced.map_err(|e| cannot_write(to, &e))
+}
+
+/// The error for a state file that cannot be written, with the way out.
+pub fn cannot_write(path: &Path, cause: &std::io::Error) -> Error {
+    let error = Error::io("write", quote_path(path.as_os_str().as_bytes()), cause);
+    match error.code() {
+        "disk-full" => error.hint("make room and run the command again; what was committed stands"),
+        _ => error.hint("keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(words: &'static str) -> impl FnOnce(&mut dyn Write) -> Result<()> {
+        |out| out.write_all(words.as_bytes()).map_err(|e| Error::io("write", "x", &e))
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        replace(&path, text("old")).unwrap();
+        replace(&path, |_| Err(Error::no("no", "no"))).unwrap_err();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_no_hindrance_and_no_trap() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, outside) = (dir.path().join("x.json"), dir.path().join("outside"));
+        fs::write(&outside, "mine").unwrap();
+        std::os::unix::fs::symlink(&outside, dir.path().join("x.json.new")).unwrap();
+        replace(&path, text("new")).unwrap();
+        assert_eq!(fs::read(&outside).unwrap(), b"mine");
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+}

@@ -1,0 +1,221 @@
+//! A repository in a workspace: what it is called, where it is, how much of it counts.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::{StateDir, bad_name, folder_name, quote};
+use crate::error::{Error, Result};
+use crate::record::{RepoPath, is_name};
+
+/// A repository of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Stored", try_from = "Stored")]
+pub struct Member {
+    /// Its name, unique in the workspace.
+    pub name: String,
+    /// Its root: an absolute path, without links when it was added.
+    pub path: PathBuf,
+    /// The subtrees that count; all of it when empty.
+    pub only: Vec<RepoPath>,
+    /// `--state-dir`, when its state is kept elsewhere.
+    pub state_dir: Option<PathBuf>,
+}
+
+/// A member in `workspace.json`: paths are bytes, so one that is not UTF-8 has a second key, which
+/// counts.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Stored {
+    name: String,
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    path_b64: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    only: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    only_b64: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    state_dir: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    state_dir_b64: Option<String>,
+}
+
+/// An absolute path as text, and as base64 where the text does not say it.
+pub(super) fn to_wire(path: &Path) -> (String, Option<String>) {
+    match path.to_str() {
+        Some(text) => (text.to_string(), None),
+        None => (
+            path.to_string_lossy().into_owned(),
+            Some(STANDARD.encode(path.as_os_str().as_bytes())),
+        ),
+    }
+}
+
+/// Back from [`to_wire`].
+pub(super) fn from_wire(text: String, b64: Option<String>) -> std::result::Result<PathBuf, String> {
+    match b64 {
+        None => Ok(PathBuf::from(text)),
+        Some(b64) => {
+            let bytes = STANDARD.decode(b64).map_err(|e| format!("bad base64: {e}"))?;
+            Ok(PathBuf::from(OsString::from_vec(bytes)))
+        }
+    }
+}
+
+impl From<Member> for Stored {
+    fn from(member: Member) -> Stored {
+        let (path, path_b64) = to_wire(&member.path);
+        let (state_dir, state_dir_b64) = member.state_dir.as_deref().map(to_wire).unzip();
+        let only = member.only.iter().map(|dir| dir.to_wire().0).collect();
+        let plain = member.only.iter().all(|dir| dir.to_wire().1.is_none());
+        let encoded = || member.only.iter().map(|dir| STANDARD.encode(dir.as_bytes())).collect();
+        Stored {
+            name: member.name,
+            path,
+            path_b64,
+            only,
+            only_b64: if plain { Vec::new() } else { encoded() },
+            state_dir,
+            state_dir_b64: state_dir_b64.flatten(),
+        }
+    }
+}
+
+impl TryFrom<Stored> for Member {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> std::result::Result<Member, String> {
+        if !is_name(&stored.name) {
+            return Err(format!("'{}' is not a name", stored.name));
+        }
+        let b64 = |at: usize| stored.only_b64.get(at).map(String::as_str);
+        let only = stored.only.iter().enumerate();
+        let only = only.map(|(at, dir)| RepoPath::from_wire(dir, b64(at)));
+        let only = only.collect::<std::result::Result<_, _>>()?;
+        let path = from_wire(stored.path, stored.path_b64)?;
+        if !path.is_absolute() {
+            return Err(format!("the path of '{}' is not absolute", stored.name));
+        }
+        let state_dir = stored.state_dir.map(|text| from_wire(text, stored.state_dir_b64));
+        Ok(Member { name: stored.name, path, only, state_dir: state_dir.transpose()? })
+    }
+}
+
+impl Member {
+    /// Its root, when it is still there.
+    ///
+    /// # Errors
+    /// `gone` with the command that says where it is now.
+    pub fn root(&self) -> Result<&Path> {
+        if self.path.is_dir() {
+            return Ok(&self.path);
+        }
+        let message =
+            format!("repository '{}' is not at '{}' any more", self.name, quote(&self.path));
+        Err(Error::failed("gone", message)
+            .hint(format!("say where it is: `auwai workspace add NEWPATH --as {}`", self.name))
+            .hint(format!("or do without it: `auwai workspace remove {}`", self.name)))
+    }
+
+    /// The folder of its own state.
+    pub fn state(&self) -> StateDir {
+        StateDir::of(&self.path, self.state_dir.as_deref())
+    }
+
+    /// Whether the walk of this repository would come into the folder `inner` below its root.
+    fn walks_into(&self, inner: &Path) -> bool {
+        let Ok(below) = inner.strip_prefix(&self.path) else { return false };
+        let meets = |dir: &RepoPath| {
+            let dir = dir.under(Path::new(""));
+            below.starts_with(&dir) || dir.starts_with(below)
+        };
+        // A walk stops at a repository of git, whose files are that repository's.
+        let own = inner.join(".git").exists();
+        !own && (self.only.is_empty() || self.only.iter().any(meets))
+    }
+}
+
+/// A member from what was typed; `root` is a folder without links.
+pub(super) fn new(
+    root: PathBuf,
+    name: Option<&str>,
+    only: &[PathBuf],
+    state_dir: Option<&Path>,
+) -> Result<Member> {
+    let name = match name {
+        Some(name) if is_name(name) => name.to_string(),
+        Some(name) => {
+            return Err(bad_name(name, "choose another: `auwai workspace add PATH --as NAME`"));
+        }
+        None => folder_name(&root)?,
+    };
+    let only = only.iter().map(|dir| subtree(&root, dir)).collect::<Result<_>>()?;
+    Ok(Member { name, path: root, only, state_dir: state_dir.map(Path::to_owned) })
+}
+
+/// A folder of `--only`, relative to the repository's root.
+fn subtree(root: &Path, dir: &Path) -> Result<RepoPath> {
+    let relative = dir.strip_prefix(root).unwrap_or(dir);
+    let plain: PathBuf = relative.components().collect();
+    let path = RepoPath::new(
+        plain.as_os_str().as_bytes().strip_prefix(b"./").unwrap_or(plain.as_os_str().as_bytes()),
+    );
+    path.filter(|path| path.under(root).is_dir()).ok_or_else(|| {
+        let message = format!("'{}' is not a folder inside '{}'", quote(dir), quote(root));
+        Error::failed("not-a-folder", message)
+            .hint("give folders relative to the repository's root: `--only src --only docs`")
+    })
+}
+
+/// Adds `new`, or moves the member of its name there. `named` says that the name was typed.
+pub(super) fn put(members: &mut Vec<Member>, new: Member, named: bool) -> Result<Member> {
+    let others = || members.iter().filter(|other| other.name != new.name);
+    if let Some(other) = others().find(|other| other.path == new.path) {
+        return Err(same(other));
+    }
+    if let Some(other) = others().find(|other| other.walks_into(&new.path)) {
+        return Err(nested(&new, other));
+    }
+    if let Some(other) = others().find(|other| new.walks_into(&other.path)) {
+        return Err(nested(other, &new));
+    }
+    match members.iter().position(|other| other.name == new.name) {
+        None => members.push(new.clone()),
+        Some(at) if named || members[at].path == new.path || !members[at].path.is_dir() => {
+            members[at] = new.clone();
+        }
+        Some(at) => return Err(taken(&members[at])),
+    }
+    Ok(new)
+}
+
+fn same(other: &Member) -> Error {
+    let message =
+        format!("'{}' is in the workspace already, as '{}'", quote(&other.path), other.name);
+    Error::failed("same-repository", message)
+        .hint(format!("to call it otherwise: `auwai workspace remove {}`, then add it", other.name))
+}
+
+fn nested(inner: &Member, outer: &Member) -> Error {
+    let message = format!(
+        "'{}' lies inside '{}', whose repository '{}' has its files already",
+        quote(&inner.path),
+        quote(&outer.path),
+        outer.name
+    );
+    Error::failed("nested", message).hint(format!(
+        "bound the outer one to other folders: `auwai workspace add PATH --as {} --only DIR`",
+        outer.name
+    ))
+}
+
+fn taken(other: &Member) -> Error {
+    let message = format!("the name '{}' is taken by '{}'", other.name, quote(&other.path));
+    Error::failed("name-taken", message)
+        .hint("add it under another name: `auwai workspace add PATH --as NAME`")
+        .hint(format!("or move that name here: `auwai workspace add PATH --as {}`", other.name))
+}

@@ -1,0 +1,112 @@
+//! `workspaces.json`: the names of this user's workspaces, and their roots.
+//!
+//! It only saves typing: paths work without it, so a place that cannot be written is a warning.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::config::{read_json, write_json};
+use super::member::{from_wire, to_wire};
+use super::quote;
+use crate::error::{Error, Result};
+use crate::store::db::lock;
+
+/// The file of names, where there is one.
+#[derive(Debug, Clone)]
+pub struct Registry {
+    path: Option<PathBuf>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Stored {
+    v: u8,
+    workspaces: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    root: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    root_b64: Option<String>,
+}
+
+impl Registry {
+    /// The registry below a user's state folder (`$XDG_STATE_HOME`); an empty one without it.
+    pub fn below(state_home: Option<&Path>) -> Registry {
+        Registry { path: state_home.map(|home| home.join("auwai/workspaces.json")) }
+    }
+
+    /// Every name and its root, by name.
+    ///
+    /// # Errors
+    /// `damaged` when the file cannot be understood.
+    pub fn list(&self) -> Result<Vec<(String, PathBuf)>> {
+        let Some(path) = self.path.as_deref().filter(|path| path.is_file()) else {
+            return Ok(Vec::new());
+        };
+        let stored: Stored = read_json(path)?;
+        stored.workspaces.into_iter().map(|entry| entry.parse(path)).collect()
+    }
+
+    /// The root of a name.
+    pub fn root_of(&self, name: &str) -> Result<Option<PathBuf>> {
+        Ok(self.list()?.into_iter().find(|(known, _)| known == name).map(|(_, root)| root))
+    }
+
+    /// Gives `name` to the workspace at `root`. The name of one that is not there any more is free.
+    ///
+    /// # Errors
+    /// `name-taken` when another workspace has it; what keeps the file from being written, which
+    /// is worth a warning and no more.
+    pub fn record(&self, name: &str, root: &Path) -> Result<()> {
+        let path = self.path.as_deref().ok_or_else(nowhere)?;
+        let folder = path.parent().unwrap_or(path);
+        fs::create_dir_all(folder).map_err(|e| not_kept(name, &e))?;
+        let _lock = lock(&path.with_extension("lock"))?;
+        let mut all = self.list()?;
+        if let Some((_, other)) = all.iter().find(|(known, at)| known == name && at != root)
+            && other.join(".auwai/workspace/workspace.json").is_file()
+        {
+            return Err(taken(name, other));
+        }
+        all.retain(|(known, at)| known != name && at != root);
+        all.push((name.to_string(), root.to_owned()));
+        all.sort();
+        write_json(path, &Stored { v: 1, workspaces: all.iter().map(Entry::of).collect() })
+    }
+}
+
+impl Entry {
+    fn of((name, root): &(String, PathBuf)) -> Entry {
+        let (text, root_b64) = to_wire(root);
+        Entry { name: name.clone(), root: text, root_b64 }
+    }
+
+    fn parse(self, file: &Path) -> Result<(String, PathBuf)> {
+        let root = from_wire(self.root, self.root_b64).map_err(|e| {
+            Error::failed("damaged", format!("'{}' cannot be understood", quote(file))).because(e)
+        })?;
+        Ok((self.name, root))
+    }
+}
+
+fn nowhere() -> Error {
+    Error::failed("not-writable", "the name is not kept: neither XDG_STATE_HOME nor HOME is set")
+        .hint("use the workspace by its path: `--workspace PATH`")
+}
+
+fn not_kept(name: &str, cause: &std::io::Error) -> Error {
+    Error::failed("not-writable", format!("the name '{name}' is not kept"))
+        .because(crate::error::plain(cause))
+        .hint("use the workspace by its path: `--workspace PATH`")
+}
+
+fn taken(name: &str, other: &Path) -> Error {
+    let message = format!("the name '{name}' is taken by the workspace at '{}'", quote(other));
+    Error::failed("name-taken", message)
+        .hint("choose another: `auwai workspace init NAME`")
+        .hint(format!("or use that one: `auwai status --workspace {name}`"))
+}

@@ -1,0 +1,244 @@
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+
+use super::*;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap()
+    }
+
+    fn folder(&self, name: impl AsRef<Path>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    fn workspace(&self) -> Workspace {
+        Workspace::init(&self.folder("ws"), "demo").unwrap()
+    }
+}
+
+#[test]
+fn members_are_kept_and_found_by_name() {
+    let dir = Folder::new();
+    let mut ws = dir.workspace();
+    ws.add(&dir.folder("core"), None, &[], None).unwrap();
+    ws.add(&dir.folder("x y"), Some("xy"), &[], Some(Path::new("/s"))).unwrap();
+    let again = Workspace::at(&dir.path().join("ws"), None).unwrap();
+    assert_eq!(again, ws);
+    assert_eq!(again.member("xy").unwrap().path, dir.path().join("x y"));
+    assert_eq!(
+        again.member("zz").unwrap_err().hints(),
+        ["it has core, xy: `auwai workspace list`"]
+    );
+    ws.remove("core").unwrap();
+    assert_eq!(ws.members().len(), 1);
+}
+
+#[test]
+fn any_path_survives_the_file() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = Folder::new();
+    let mut ws = dir.workspace();
+    let odd = dir.folder(OsStr::from_bytes(b"a\nb\xff"));
+    fs::create_dir_all(odd.join(OsStr::from_bytes(b"s\xfe"))).unwrap();
+    let only = [PathBuf::from(OsStr::from_bytes(b"./s\xfe/"))];
+    let error = ws.add(&odd, None, &[], None).unwrap_err();
+    assert_eq!(error.code(), "bad-name");
+    ws.add(&odd, Some("odd"), &only, Some(&odd)).unwrap();
+    let again = Workspace::at(ws.root(), None).unwrap();
+    let member = again.member("odd").unwrap();
+    assert_eq!((&member.path, member.state_dir.as_ref()), (&odd, Some(&odd)));
+    assert_eq!(member.only, [RepoPath::new(b"s\xfe".to_vec()).unwrap()]);
+    assert!(member.root().is_ok());
+}
+
+use crate::record::RepoPath;
+
+#[test]
+fn a_name_moves_when_it_is_typed_and_is_taken_when_not() {
+    let dir = Folder::new();
+    let mut ws = dir.workspace();
+    let (one, two) = (dir.folder("a/lib"), dir.folder("b/lib"));
+    ws.add(&one, None, &[], None).unwrap();
+    let error = ws.add(&two, None, &[], None).unwrap_err();
+    assert_eq!(error.code(), "name-taken");
+    assert!(error.hints()[0].contains("--as NAME"), "{:?}", error.hints());
+    ws.add(&two, Some("lib"), &[], None).unwrap();
+    assert_eq!(ws.member("lib").unwrap().path, two);
+}
+
+#[test]
+fn a_repository_that_moved_away_is_named_with_the_way_back() {
+    let dir = Folder::new();
+    let mut ws = dir.workspace();
+    let old = dir.folder("old/lib");
+    ws.add(&old, None, &[], None).unwrap();
+    let new = dir.folder("new").join("lib");
+    fs::rename(&old, &new).unwrap();
+    let error = ws.member("lib").unwrap().root().unwrap_err();
+    assert_eq!(error.code(), "gone");
+    assert_eq!(error.hints()[0], "say where it is: `auwai workspace add NEWPATH --as lib`");
+    ws.add(&new, None, &[], None).unwrap();
+    assert!(ws.member("lib").unwrap().root().is_ok());
+}
+
+#[test]
+fn one_real_path_is_one_repository() {
+    let dir = Folder::new();
+    let mut ws = dir.workspace();
+    let real = dir.folder("real");
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    ws.add(&real, None, &[], None).unwrap();
+    assert_eq!(ws.add(&link, Some("other"), &[], None).unwrap_err().code(), "same-repository");
+    ws.add(&link, Some("real"), &[], None).unwrap();
+    assert_eq!(ws.members().len(), 1);
+}
+
+#[test]
+fn a_repository_inside_another_needs_a_walk_that_stops_there() {
+    let dir = Folder::new();
+    let (outer, inner) = (dir.folder("outer"), dir.folder("outer/sub/inner"));
+    let refused = |first: &Path, second: &Path| {
+        let mut ws = Workspace::init(&dir.folder("refused"), "r").unwrap();
+        for member in ws.members().to_vec() {
+            ws.remove(&member.name).unwrap();
+        }
+        ws.add(first, None, &[], None).unwrap();
+        ws.add(second, None, &[], None).map(|_| ()).map_err(|e| e.code())
+    };
+    assert_eq!(refused(&outer, &inner), Err("nested"));
+    assert_eq!(refused(&inner, &outer), Err("nested"));
+    fs::create_dir_all(inner.join(".git")).unwrap();
+    assert_eq!(refused(&outer, &inner), Ok(()));
+    assert_eq!(refused(&inner, &outer), Ok(()));
+}
+
+#[test]
+fn a_bounded_outer_walk_leaves_room_for_an_inner_repository() {
+    let dir = Folder::new();
+    let (outer, inner) = (dir.folder("outer"), dir.folder("outer/sub/inner"));
+    dir.folder("outer/src");
+    let mut ws = dir.workspace();
+    ws.add(&outer, None, &[PathBuf::from("src/")], None).unwrap();
+    ws.add(&inner, None, &[], None).unwrap();
+    let error = ws.add(&outer, None, &[PathBuf::from("sub")], None).unwrap_err();
+    assert_eq!(error.code(), "nested");
+}
+
+#[test]
+fn only_takes_folders_inside() {
+    let dir = Folder::new();
+    let root = dir.folder("lib");
+    dir.folder("beside");
+    let mut ws = dir.workspace();
+    for bad in ["../beside", "nowhere", "/", ""] {
+        let error = ws.add(&root, None, &[PathBuf::from(bad)], None).unwrap_err();
+        assert_eq!(error.code(), "not-a-folder", "{bad}");
+    }
+}
+
+#[test]
+fn a_file_is_no_repository() {
+    let dir = Folder::new();
+    let file = dir.path().join("f");
+    fs::write(&file, "").unwrap();
+    let mut ws = dir.workspace();
+    assert_eq!(ws.add(&file, None, &[], None).unwrap_err().code(), "not-a-folder");
+    assert_eq!(ws.add(&dir.path().join("no"), None, &[], None).unwrap_err().code(), "not-found");
+    assert_eq!(Workspace::at(&file, None).unwrap_err().code(), "not-a-folder");
+}
+
+#[test]
+fn adding_at_once_loses_nothing() {
+    let dir = Folder::new();
+    let ws = dir.workspace();
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let (mut ws, path) = (ws.clone(), dir.folder(format!("r{n}")));
+            scope.spawn(move || ws.add(&path, None, &[], None).unwrap());
+        }
+    });
+    assert_eq!(Workspace::at(ws.root(), None).unwrap().members().len(), 8);
+}
+
+#[test]
+fn a_registered_name_opens_its_workspace() {
+    let dir = Folder::new();
+    let ws = dir.workspace();
+    let registry = Registry::below(Some(&dir.path()));
+    let open = |name: &str| Workspace::open(Path::new(name), &dir.path(), &registry, None);
+    assert_eq!(open("demo").unwrap_err().code(), "unknown-workspace");
+    registry.record("demo", ws.root()).unwrap();
+    assert_eq!(open("demo").unwrap(), ws);
+    assert_eq!(open("./ws").unwrap(), ws);
+    let other = Workspace::init(&dir.folder("other"), "demo").unwrap();
+    assert_eq!(registry.record("demo", other.root()).unwrap_err().code(), "name-taken");
+    fs::remove_dir_all(ws.root()).unwrap();
+    assert_eq!(open("demo").unwrap_err().code(), "gone");
+    registry.record("demo", other.root()).unwrap();
+    assert_eq!(open("demo").unwrap(), other);
+}
+
+#[test]
+fn paths_work_where_names_cannot_be_kept() {
+    let dir = Folder::new();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let ws = dir.workspace();
+    for registry in [Registry::below(None), Registry::below(Some(&dir.path().join("file")))] {
+        assert_eq!(registry.record("demo", ws.root()).unwrap_err().code(), "not-writable");
+        let open = Workspace::open(Path::new("ws"), &dir.path(), &registry, None);
+        assert_eq!(open.unwrap(), ws);
+    }
+}
+
+#[test]
+fn a_root_is_one_workspace() {
+    let dir = Folder::new();
+    let ws = dir.workspace();
+    assert_eq!(Workspace::init(ws.root(), "demo").unwrap(), ws);
+    assert_eq!(Workspace::init(ws.root(), "other").unwrap_err().code(), "exists");
+    assert_eq!(Workspace::init(ws.root(), "a/b").unwrap_err().code(), "bad-name");
+}
+
+#[test]
+fn a_repository_alone_is_a_workspace_of_one() {
+    let dir = Folder::new();
+    let repo = dir.folder("lib");
+    let mut ws = Workspace::at(&repo, None).unwrap();
+    assert_eq!((ws.name(), ws.members().len()), ("lib", 1));
+    assert_eq!(ws.fullread_dir(), repo.join(".auwai/fullread"));
+    assert_eq!(ws.add(&repo, None, &[], None).unwrap_err().code(), "alone");
+    let elsewhere = Workspace::at(&repo, Some(&dir.path().join("s"))).unwrap();
+    assert!(elsewhere.create_fullread_dir().unwrap().starts_with(dir.path().join("s")));
+    assert!(!repo.join(".auwai").exists());
+}
+
+#[test]
+fn the_nearest_is_found_upwards() {
+    let dir = Folder::new();
+    let ws = dir.workspace();
+    let deep = dir.folder("ws/repo/src/deep");
+    fs::create_dir_all(ws.root().join("repo/.git")).unwrap();
+    assert_eq!(workspace_around(&deep).as_deref(), Some(ws.root()));
+    assert_eq!(repository_around(&deep), ws.root().join("repo"));
+    assert_eq!(workspace_around(&dir.path()), None);
+}
+
+#[test]
+fn a_damaged_file_is_reported() {
+    let dir = Folder::new();
+    let ws = dir.workspace();
+    fs::write(ws.root().join(".auwai/workspace/workspace.json"), "{").unwrap();
+    let error = Workspace::at(ws.root(), None).unwrap_err();
+    assert_eq!(error.code(), "damaged");
+}
