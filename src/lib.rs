@@ -21,5 +21,6 @@ pub mod error;
 pub mod plumbing;
 pub mod record;
 pub mod store;
+pub mod text;
 pub mod visible;
 pub mod workspace;
