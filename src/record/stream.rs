@@ -74,7 +74,7 @@ impl<R: BufRead> Reader<R> {
         }
         self.line += 1;
         if self.text.last() != Some(&b'\n') {
-            return Err(self.bad("the line is cut off"));
+            return Err(self.cut("the line is cut off"));
         }
         let text = std::str::from_utf8(&self.text).map_err(|_| self.bad("not UTF-8"))?;
         parse(text).map(Some).map_err(|e| self.bad(&e))
@@ -88,8 +88,11 @@ impl<R: BufRead> Reader<R> {
 
     /// The error for a stream that ended without its `end` record: its writer died.
     pub fn cut_off(&self) -> Error {
-        let message =
-            format!("{}:{}: the stream ended without its end record", self.name, self.line);
+        self.cut("the stream ended without its end record")
+    }
+
+    fn cut(&self, what: &str) -> Error {
+        let message = format!("{}:{}: {what}", self.name, self.line);
         Error::failed("cut-off", message).hint(
             "its writer was stopped: run the pipeline again, or take what came with --partial",
         )
@@ -115,7 +118,11 @@ mod tests {
         let error = reader.next_record().unwrap_err().to_string();
         assert!(error.starts_with("-:1: not a repo record: missing field"), "{error}");
         let mut torn = Reader::new(&b"{\"v\":1"[..], "-");
-        assert_eq!(torn.next_record().unwrap_err().to_string(), "-:1: the line is cut off");
+        let error = torn.next_record().unwrap_err();
+        assert_eq!(
+            (error.code(), error.to_string().as_str()),
+            ("cut-off", "-:1: the line is cut off")
+        );
     }
 
     #[test]
