@@ -7,7 +7,7 @@
 //! porcelain/       auwai …: spawns plumbing and joins it by pipes; sees records only
 //! plumbing/        auwai-ledger, auwai-plan, …: one file a tool, one file a verb
 //! cli/             arguments shared by all, standard output, signals, the environment
-//! walk  index  workspace    the tree as it is; scan; names and roots
+//! walk  index  workspace  delivery    the tree as it is; scan; names and roots; what was taken
 //! admit  text  plan  store  what is in; chunks and tokens; segments; SQLite
 //! visible  record  error    what may be shown; the wire; errors as values
 //! ```
@@ -17,6 +17,7 @@
 //! rusqlite, only `cli` reads the environment or ends the process.
 
 pub mod cli;
+pub mod delivery;
 pub mod error;
 pub mod plan;
 pub mod plumbing;

@@ -1,3 +1,4 @@
 //! The one integration binary: one module a command or topic.
 
 mod house;
+mod print;

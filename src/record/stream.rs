@@ -140,7 +140,11 @@ mod tests {
         let error = reader.next_record().unwrap_err().to_string();
         assert!(error.starts_with("-:1: not a repo record: missing field"), "{error}");
         let mut torn = Reader::new(&b"{\"v\":1"[..], "-");
-        assert_eq!(torn.next_record().unwrap_err().to_string(), "-:1: the line is cut off");
+        let error = torn.next_record().unwrap_err();
+        assert_eq!(
+            (error.code(), error.to_string().as_str()),
+            ("cut-off", "-:1: the line is cut off")
+        );
     }
 
     #[test]

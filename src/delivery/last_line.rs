@@ -1,0 +1,144 @@
+//! The line after the bodies: where the reader is, and what to do next.
+//!
+//! Like a frame it begins with `=`, so no body can forge it. It belongs to no chunk.
+
+use crate::visible::one_line;
+
+/// What the last line can name.
+#[derive(Debug, Clone, Copy)]
+pub struct LastLine<'a> {
+    /// What was printed: a segment's id.
+    pub label: Option<&'a str>,
+    /// The command that goes on.
+    pub next: Option<&'a str>,
+    /// The command for when all is read.
+    pub done: Option<&'a str>,
+    /// How many chunks there are, printed or not.
+    pub chunks: u64,
+}
+
+/// A page's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageOf {
+    /// The page, from 1.
+    pub page: u64,
+    /// How many there are.
+    pub of: u64,
+    /// The first page that has unread chunks when this one is read; `None` when nothing is left.
+    pub left: Option<u64>,
+}
+
+impl LastLine<'_> {
+    /// After all bodies.
+    pub fn whole(&self) -> String {
+        self.close(&format!("end{}: {}", self.of_label(), self.all()))
+    }
+
+    /// After the bodies that were unread.
+    pub fn unread(&self, printed: u64) -> String {
+        let what = match printed {
+            0 => format!("nothing is unread of {}", count(self.chunks)),
+            _ => format!("what was unread, {printed} of {}", count(self.chunks)),
+        };
+        self.close(&format!("end{}: {what}", self.of_label()))
+    }
+
+    /// After bodies whose stream was cut off.
+    pub fn cut(&self) -> String {
+        self.go_on(&format!("cut off{} after {}", self.of_label(), count(self.chunks)), None)
+    }
+
+    /// After a page.
+    pub fn page(&self, place: PageOf) -> String {
+        let PageOf { page, of, left } = place;
+        let label = self.of_label();
+        match left {
+            Some(_) => self.go_on(&format!("page {page}/{of}{label}"), left),
+            None if page == of => {
+                self.close(&format!("end{label}: page {page}/{of}, {}", self.all()))
+            }
+            None => self.close(&format!("page {page}/{of}{label}, and all others are read")),
+        }
+    }
+
+    /// In place of a page, when every page has been read.
+    pub fn nothing_left(&self, pages: u64) -> String {
+        let read = format!("all {pages} pages are read, {}", self.all());
+        self.close(&format!("end{}: {read}", self.of_label()))
+    }
+
+    /// The most characters that the line after one of at most so many pages can have, with its
+    /// line end. The same whatever has been read.
+    pub fn longest_page(&self) -> u64 {
+        let most = self.chunks.max(1);
+        let forms = [Some(most), None].map(|left| PageOf { page: most, of: most, left });
+        let inner = PageOf { page: most, of: most + 1, left: None };
+        let lines = forms.into_iter().chain([inner]).map(|place| self.page(place));
+        lines.map(|line| line.chars().count() as u64 + 1).max().unwrap_or(0)
+    }
+
+    fn of_label(&self) -> String {
+        self.label.map(|label| format!(" of {}", one_line(label))).unwrap_or_default()
+    }
+
+    fn all(&self) -> String {
+        match self.chunks {
+            0 => "no chunks".to_string(),
+            1 => "its one chunk".to_string(),
+            n => format!("all {n} chunks"),
+        }
+    }
+
+    fn close(&self, what: &str) -> String {
+        match self.done {
+            Some(done) => format!("=== {what}; then: {}", one_line(done)),
+            None => format!("=== {what}"),
+        }
+    }
+
+    fn go_on(&self, what: &str, page: Option<u64>) -> String {
+        match (self.next, page) {
+            (Some(next), _) => format!("=== {what}; go on: {}", one_line(next)),
+            (None, Some(page)) => format!("=== {what}; go on with --page {page}"),
+            (None, None) => format!("=== {what}"),
+        }
+    }
+}
+
+fn count(chunks: u64) -> String {
+    if chunks == 1 { "1 chunk".to_string() } else { format!("{chunks} chunks") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: LastLine = LastLine {
+        label: Some("read-3"),
+        next: Some("auwai read --segment read-3"),
+        done: Some("auwai done --segment read-3"),
+        chunks: 57,
+    };
+
+    #[test]
+    fn each_says_what_to_do() {
+        let page = |page, left| LINE.page(PageOf { page, of: 7, left });
+        assert_eq!(
+            LINE.whole(),
+            "=== end of read-3: all 57 chunks; then: auwai done --segment read-3"
+        );
+        assert_eq!(page(3, Some(4)), "=== page 3/7 of read-3; go on: auwai read --segment read-3");
+        assert_eq!(
+            page(7, None),
+            "=== end of read-3: page 7/7, all 57 chunks; then: auwai done --segment read-3"
+        );
+        // Nothing may call the end what is not: page 2 is still unread here.
+        assert!(page(7, Some(2)).starts_with("=== page 7/7 of read-3; go on: "));
+    }
+
+    #[test]
+    fn nothing_given_can_make_two_lines_of_it() {
+        let line = LastLine { label: Some("a\nb"), done: Some("x\u{2028}"), ..LINE };
+        assert_eq!(line.whole(), "=== end of a\\x0ab: all 57 chunks; then: x\\u{2028}");
+    }
+}
