@@ -34,6 +34,18 @@ enum Content {
     Text(String),
 }
 
+/// The acknowledgement of a body, with what it says of itself as evidence.
+fn delivered(body: &Body) -> Read {
+    Read {
+        path: Some(body.path.clone()),
+        path_b64: body.path_b64.clone(),
+        bytes: Some(body.bytes),
+        body: body.body_hash.clone(),
+        file: body.file_hash.clone(),
+        ..Read::of(body.repo.clone(), body.id)
+    }
+}
+
 impl Passage {
     /// Takes a record.
     ///
@@ -44,6 +56,7 @@ impl Passage {
         check_ranges(&body)?;
         let encoding = body.encoding.parse()?;
         let unterminated = body.bytes.to == body.size && !body.text.ends_with('\n');
+        let delivered = delivered(&body);
         let content = match &body.text_b64 {
             Some(text) => {
                 Content::Bytes(STANDARD.decode(text).map_err(|e| format!("bad text_b64: {e}"))?)
@@ -51,7 +64,7 @@ impl Passage {
             None => Content::Text(body.text),
         };
         Ok(Passage {
-            id: Read { repo: body.repo, id: body.id },
+            id: delivered,
             path,
             bytes: body.bytes,
             size: body.size,

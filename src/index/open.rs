@@ -7,8 +7,8 @@ use super::content::ContentReader;
 use super::stat::{self, Young};
 use crate::beneath::Root;
 use crate::record::Fate;
-use crate::store::ledger::{FileRow, StatBytes};
-use crate::walk::{self, Entry, Kind};
+use crate::store::ledger::{Content, FileRow, StatBytes};
+use crate::walk::{Entry, Errno, Found, Stat};
 
 /// How often a file that changes under the reader is read before it is left for the next scan.
 const TRIES: usize = 3;
@@ -23,29 +23,36 @@ pub enum Outcome {
 
 /// Reads what the walk found.
 pub fn read_entry(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader) -> Outcome {
-    let fate = match &entry.kind {
-        Kind::File => return read_file(root, entry, young, reader),
-        Kind::Symlink => Fate::Symlink,
-        Kind::Repository => Fate::Repository,
-        Kind::Special => Fate::Special,
-        Kind::Absent => Fate::Absent,
-        Kind::Unreadable(_) => Fate::Unreadable,
-        Kind::Ignored(_) => Fate::Ignored,
-    };
-    Outcome::Row(row(entry, fate))
+    match entry.found {
+        Found::File(_) => read_file(root, entry, young, reader),
+        _ => Outcome::Row(row(entry)),
+    }
 }
 
-/// The rule or the errno of an entry, as the ledger keeps it.
-pub fn detail(kind: &Kind) -> Option<String> {
-    match kind {
-        Kind::Unreadable(errno) => Some(errno.to_string()),
-        Kind::Ignored(rule) => Some(rule.to_string()),
+/// The fate of what was found, as far as the walk can tell: a file may prove binary.
+pub fn fate(found: &Found) -> Fate {
+    match found {
+        Found::File(_) => Fate::Text,
+        Found::Symlink(_) => Fate::Symlink,
+        Found::Repository => Fate::Repository,
+        Found::Special(_) => Fate::Special,
+        Found::Absent => Fate::Absent,
+        Found::Unreadable(_) => Fate::Unreadable,
+        Found::Ignored(_) => Fate::Ignored,
+    }
+}
+
+/// The rule or the errno of what was found, as the ledger keeps it.
+pub fn detail(found: &Found) -> Option<String> {
+    match found {
+        Found::Unreadable(errno) => Some(errno.to_string()),
+        Found::Ignored(rule) => Some(rule.to_string()),
         _ => None,
     }
 }
 
-fn row(entry: Entry, fate: Fate) -> FileRow {
-    let detail = detail(&entry.kind);
+fn row(entry: Entry) -> FileRow {
+    let (fate, detail) = (fate(&entry.found), detail(&entry.found));
     FileRow { path: entry.path, fate, detail, stat: None, racy: false, content: None }
 }
 
@@ -55,26 +62,26 @@ fn read_file(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader
             let fate = if content.encoding.is_some() { Fate::Text } else { Fate::Binary };
             let racy = !still || young.is_racy(&stat);
             let stat = Some(stat::to_bytes(&stat));
-            Outcome::Row(FileRow { stat, racy, content: Some(content), ..row(entry, fate) })
+            Outcome::Row(FileRow { fate, stat, racy, content: Some(content), ..row(entry) })
         }
-        Err(e) if is_gone(&e) => Outcome::Gone,
-        Err(e) => {
-            let detail = Some(walk::errno_text(&e));
-            Outcome::Row(FileRow { detail, ..row(entry, Fate::Unreadable) })
+        Err(errno) if is_gone(errno) && !entry.tracked => Outcome::Gone,
+        Err(errno) if is_gone(errno) => Outcome::Row(row(Entry { found: Found::Absent, ..entry })),
+        Err(errno) => {
+            Outcome::Row(row(Entry { found: Found::Unreadable(Errno::from(errno)), ..entry }))
         }
     }
 }
 
-type Still = (crate::store::ledger::Content, walk::Stat, bool);
+type Still = (Content, Stat, bool);
 
 /// Reads a file between two equal `fstat`s; after some tries as it was, and says so.
-fn read_still(root: &Root, entry: &Entry, reader: &mut ContentReader) -> io::Result<Still> {
+fn read_still(root: &Root, entry: &Entry, reader: &mut ContentReader) -> Result<Still, rustix::io::Errno> {
     let mut tries = TRIES;
     loop {
         tries -= 1;
-        let mut file = root.open_file(&entry.path)?;
+        let mut file = root.open_file(&entry.path).map_err(|e| errno(&e))?;
         let before = regular(&file)?;
-        let content = reader.read(&entry.path, &mut file)?;
+        let content = reader.read(&entry.path, &mut file).map_err(|e| errno(&e))?;
         let after = regular(&file)?;
         let still = before == after && after.size == content.size;
         if still || tries == 0 {
@@ -83,22 +90,28 @@ fn read_still(root: &Root, entry: &Entry, reader: &mut ContentReader) -> io::Res
     }
 }
 
-fn regular(file: &File) -> io::Result<walk::Stat> {
+/// What took a file's place while it was looked at counts as not there: the next scan finds it.
+fn regular(file: &File) -> Result<Stat, rustix::io::Errno> {
     let stat = rustix::fs::fstat(file)?;
     match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
-        rustix::fs::FileType::RegularFile => Ok(walk::Stat::from(&stat)),
-        _ => Err(io::ErrorKind::NotFound.into()),
+        rustix::fs::FileType::RegularFile => Ok(Stat::from(&stat)),
+        _ => Err(rustix::io::Errno::NOENT),
     }
 }
 
-/// What took the file's place is found by the next scan.
-fn is_gone(e: &io::Error) -> bool {
-    let errno = rustix::io::Errno::from_io_error(e);
-    e.kind() == io::ErrorKind::NotFound
-        || matches!(errno, Some(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR))
+fn errno(e: &io::Error) -> rustix::io::Errno {
+    rustix::io::Errno::from_io_error(e).unwrap_or(rustix::io::Errno::IO)
 }
 
-/// The stat data as the ledger keeps it.
-pub fn stat_bytes(entry: &Entry) -> Option<StatBytes> {
-    entry.stat.as_ref().map(stat::to_bytes)
+fn is_gone(errno: rustix::io::Errno) -> bool {
+    use rustix::io::Errno as E;
+    matches!(errno, E::NOENT | E::LOOP | E::NOTDIR | E::NXIO)
+}
+
+/// The stat data of a file as the ledger keeps it.
+pub fn stat_bytes(found: &Found) -> Option<StatBytes> {
+    match found {
+        Found::File(stat) => Some(stat::to_bytes(stat)),
+        _ => None,
+    }
 }

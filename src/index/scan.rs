@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::content::ContentReader;
-use super::open::{Outcome, detail, read_entry, stat_bytes};
+use super::open::{Outcome, detail, fate, read_entry, stat_bytes};
 use super::stat::Young;
 use crate::admit::Policy;
 use crate::beneath::Root;
@@ -16,7 +16,7 @@ use crate::record::{Fate, Progress, RepoPath, Sync, SyncMode};
 use crate::store::ledger::{Batch, Changes, Known, Ledger};
 use crate::text::{CHUNKER_VERSION, Tokenizer, chunk_id};
 use crate::visible::quote_path;
-use crate::walk::{self, Entry, Kind};
+use crate::walk::{self, Entry, Found};
 
 /// How many files a transaction takes: bounds the write-ahead log, and what a crash undoes.
 const BATCH: usize = 2048;
@@ -58,6 +58,7 @@ pub fn scan(
     let work = Work { root: &folder, policy, tokenizer, young: Young::at(options.now), anew };
     let mut writer = Writer::new(ledger, anew, progress)?;
     run(&work, options.threads, &mut writer)?;
+    writer.note_git(policy)?;
     writer.finish(options, tokenizer)
 }
 
@@ -112,7 +113,7 @@ fn run(work: &Work<'_>, threads: usize, writer: &mut Writer<'_>) -> Result<()> {
         let written = outcomes.iter().try_for_each(|done| writer.take(done));
         drop(outcomes);
         let gone = join(sorting)?;
-        join(walking)??;
+        writer.dirty = join(walking)??.dirty;
         written?;
         writer.forget(gone)
     })
@@ -143,14 +144,17 @@ fn sort(
 }
 
 fn is_unchanged(entry: &Entry, known: &Known) -> bool {
-    match entry.kind {
-        Kind::File => {
+    match entry.found {
+        Found::File(_) => {
             matches!(known.fate, Fate::Text | Fate::Binary)
                 && !known.racy
                 && known.stat.is_some()
-                && known.stat == stat_bytes(entry)
+                && known.stat == stat_bytes(&entry.found)
         }
-        _ => known.fate == entry.kind.fate() && known.detail.as_deref() == detail(&entry.kind).as_deref(),
+        _ => {
+            known.fate == fate(&entry.found)
+                && known.detail.as_deref() == detail(&entry.found).as_deref()
+        }
     }
 }
 
@@ -172,6 +176,7 @@ struct Writer<'a> {
     sum: Changes,
     files: u64,
     bytes: u64,
+    dirty: bool,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -184,7 +189,7 @@ impl<'a> Writer<'a> {
         let change = ledger.change()? + 1;
         let batch = Batch { anew, ..Batch::default() };
         let sum = Changes::default();
-        Ok(Writer { ledger, change, batch, sum, files: 0, bytes: 0, progress })
+        Ok(Writer { ledger, change, batch, sum, files: 0, bytes: 0, dirty: false, progress })
     }
 
     fn take(&mut self, done: Done) -> Result<()> {
@@ -211,6 +216,18 @@ impl<'a> Writer<'a> {
             self.batch.clear();
         }
         (self.progress)(Progress { files: self.files, bytes: self.bytes, of_files: None });
+        Ok(())
+    }
+
+    /// Notes the state of git, for the records that carry it.
+    fn note_git(&mut self, policy: &Policy) -> Result<()> {
+        let head = policy.head().unwrap_or_default();
+        let dirty = if policy.in_git() { self.dirty.to_string() } else { String::new() };
+        for (key, value) in [("head", head), ("dirty", dirty.as_str())] {
+            if self.ledger.meta(key)?.as_deref() != Some(value) {
+                self.ledger.set_meta(&[(key, value)])?;
+            }
+        }
         Ok(())
     }
 

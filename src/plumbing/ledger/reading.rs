@@ -1,9 +1,10 @@
 //! What the reading verbs work on: sources, what is complete in them, and the chunks that a
-//! command line names.
+//! command line or a segment names.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use super::source::Source;
 use super::{Repos, StateOption, WorkspaceOption};
@@ -13,14 +14,16 @@ use crate::record::{ChunkId, RepoPath, SegmentId};
 use crate::store::coverage::Coverage;
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::visible::quote_path;
+use crate::workspace::{Registry, Workspace};
 
 /// The fewest digits of an id that may stand for it.
 const SHORTEST_PREFIX: usize = 6;
 
-/// Repositories, and the coverage ledger when they are a workspace's.
+/// Repositories, and the coverage ledger when they are a workspace's and it has a plan.
 pub struct Reading {
     sources: Vec<Source>,
     coverage: Option<Coverage>,
+    workspace: bool,
 }
 
 /// A chunk that somebody wants to see.
@@ -45,12 +48,203 @@ impl Wanted {
     }
 }
 
-/// Which chunks of a repository are complete.
-pub struct Marked(HashSet<ChunkId>);
+/// Wanted chunks of one repository, in the order they are to be shown.
+pub type Part = (Source, Vec<Wanted>);
 
-impl Marked {
-    /// Whether this one is.
-    pub fn contains(&self, id: ChunkId) -> bool {
-        self.0.contains(&id)
+impl Reading {
+    /// Opens what `--repo` or `--workspace` names.
+    ///
+    /// # Errors
+    /// Usage when neither or both are given.
+    pub fn open(
+        repos: &Repos,
+        workspace: &WorkspaceOption,
+        state: &StateOption,
+        world: &World,
+    ) -> Result<Reading> {
+        let state_dir = state.resolve(world);
+        match (&workspace.workspace, repos.repos.is_empty()) {
+            (Some(typed), true) => Self::of_workspace(typed, state_dir.as_deref(), world),
+            (None, false) => {
+                let one = |repo| Source::named(repo, state_dir.as_deref(), world);
+                let mut sources = repos.repos.iter().map(one).collect::<Result<Vec<_>>>()?;
+                sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+                refuse_twice(&sources)?;
+                Ok(Reading { sources, coverage: None, workspace: false })
+            }
+            _ => Err(Error::usage("name repositories with --repo, or a workspace with --workspace")
+                .hint("for example `--repo .`")),
+        }
     }
+
+    fn of_workspace(typed: &Path, state_dir: Option<&Path>, world: &World) -> Result<Reading> {
+        let registry = Registry::below(world.state_home().as_deref());
+        let workspace = Workspace::open(typed, &world.cwd, &registry, state_dir)?;
+        let coverage = Coverage::find(&workspace.fullread_dir())?;
+        let mut sources =
+            workspace.members().iter().map(Source::member).collect::<Result<Vec<_>>>()?;
+        sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        Ok(Reading { sources, coverage, workspace: true })
+    }
+
+    /// The repositories, by name.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Whether they are a workspace's.
+    pub fn is_workspace(&self) -> bool {
+        self.workspace
+    }
+
+    /// The coverage ledger of a workspace that has a plan.
+    pub fn coverage(&self) -> Option<&Coverage> {
+        self.coverage.as_ref()
+    }
+
+    /// Which chunks of a repository are complete, by the ledger that was asked.
+    pub fn complete(&self, source: &Source, ledger: &Ledger) -> Result<HashSet<ChunkId>> {
+        match &self.coverage {
+            Some(coverage) => coverage.complete_ids(&source.name),
+            None if self.workspace => Ok(HashSet::new()),
+            None => ledger.read_ids(),
+        }
+    }
+
+    /// The chunks of a segment, in reading order.
+    pub fn segment(&self, id: &SegmentId) -> Result<Vec<Part>> {
+        let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
+        let placed = coverage.segment(id)?;
+        let mut parts: Vec<Part> = Vec::new();
+        let mut at: Option<(Ledger, Option<(Row, Vec<Cut>)>)> = None;
+        for planned in coverage.chunks_of(&placed)? {
+            let path = planned.file.repo_path().map_err(|e| Error::failed("damaged", e))?;
+            if parts.last().is_none_or(|(source, _)| source.name != planned.id.repo) {
+                let source = self.source(&planned.id.repo)?;
+                at = Some((source.ledger()?, None));
+                parts.push((source.clone(), Vec::new()));
+            }
+            let (Some((_, wanted)), Some((ledger, file))) = (parts.last_mut(), &mut at) else {
+                continue;
+            };
+            if file.as_ref().is_none_or(|(row, _)| row.path != path) {
+                *file = open_file(ledger, &path)?;
+            }
+            wanted.push(place(file.as_ref(), path, planned.id.id, planned.complete));
+        }
+        Ok(parts)
+    }
+
+    fn source(&self, name: &str) -> Result<&Source> {
+        self.sources.iter().find(|source| source.name == name).ok_or_else(|| {
+            Error::failed("missing-repository", format!("repository '{name}' is not in the workspace"))
+                .hint(format!("add it again: `auwai workspace add PATH --as {name}`"))
+        })
+    }
+
+    /// The chunks that a command line names: ids, prefixes of ids, paths.
+    pub fn find(&self, wanted: &[OsString], world: &World) -> Result<Vec<Part>> {
+        let ledgers = self.sources.iter().map(Source::ledger).collect::<Result<Vec<_>>>()?;
+        wanted.iter().map(|word| self.find_one(word, &ledgers, world)).collect()
+    }
+
+    fn find_one(&self, word: &OsStr, ledgers: &[Ledger], world: &World) -> Result<Part> {
+        let found = self.by_id(word, ledgers)?;
+        match found.len() {
+            1 => {}
+            0 => return self.by_path(word, ledgers, world)?.ok_or_else(|| unknown(word)),
+            _ => return Err(ambiguous(word, &found)),
+        }
+        let (at, id, row) = found.into_iter().next().ok_or_else(|| unknown(word))?;
+        let (source, ledger) = (&self.sources[at], &ledgers[at]);
+        let complete = self.complete(source, ledger)?;
+        let cut = ledger.cuts(row.id)?.into_iter().find(|cut| cut.id == id);
+        let cut = cut.ok_or_else(|| unknown(word))?;
+        let complete = complete.contains(&id);
+        Ok((source.clone(), vec![Wanted::Here { row, cut, complete }]))
+    }
+
+    /// The chunks that an id or a prefix of one can mean, with the place of their repository.
+    fn by_id(&self, word: &OsStr, ledgers: &[Ledger]) -> Result<Vec<(usize, ChunkId, Row)>> {
+        let text = word.to_str().unwrap_or_default();
+        let (repo, prefix) = match text.rsplit_once(':') {
+            Some((repo, prefix)) => (Some(repo), prefix),
+            None => (None, text),
+        };
+        let mut found = Vec::new();
+        if prefix.len() < SHORTEST_PREFIX {
+            return Ok(found);
+        }
+        for (at, ledger) in ledgers.iter().enumerate() {
+            if repo.is_none_or(|repo| repo == self.sources[at].name) {
+                found.extend(ledger.find(prefix)?.into_iter().map(|(id, row)| (at, id, row)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// All chunks of the file that a path names: `repo:path`, from a repository's root, or from the
+    /// current folder.
+    fn by_path(&self, word: &OsStr, ledgers: &[Ledger], world: &World) -> Result<Option<Part>> {
+        for (source, ledger) in self.sources.iter().zip(ledgers) {
+            for path in source.paths(word, world) {
+                let Some((row, cuts)) = open_file(ledger, &path)? else { continue };
+                let complete = self.complete(source, ledger)?;
+                let here = |cut: Cut| {
+                    let complete = complete.contains(&cut.id);
+                    Wanted::Here { row: row.clone(), cut, complete }
+                };
+                return Ok(Some((source.clone(), cuts.into_iter().map(here).collect())));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn open_file(ledger: &Ledger, path: &RepoPath) -> Result<Option<(Row, Vec<Cut>)>> {
+    let Some(row) = ledger.file(path)? else { return Ok(None) };
+    let cuts = ledger.cuts(row.id)?;
+    Ok(Some((row, cuts)))
+}
+
+fn place(
+    file: Option<&(Row, Vec<Cut>)>,
+    path: RepoPath,
+    id: ChunkId,
+    complete: bool,
+) -> Wanted {
+    let found = file.and_then(|(row, cuts)| Some((row, cuts.iter().find(|cut| cut.id == id)?)));
+    match found {
+        Some((row, cut)) => Wanted::Here { row: row.clone(), cut: cut.clone(), complete },
+        None => Wanted::Gone(path, id),
+    }
+}
+
+/// Two repositories of one name would make qualified ids mean two things.
+fn refuse_twice(sources: &[Source]) -> Result<()> {
+    let twice = sources.windows(2).find(|pair| pair[0].name == pair[1].name);
+    match twice {
+        None => Ok(()),
+        Some(pair) => Err(Error::usage(format!("two repositories are called '{}'", pair[0].name))
+            .hint("give one another name: `--repo NAME=PATH`")),
+    }
+}
+
+fn no_plan() -> Error {
+    Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
+}
+
+fn unknown(word: &OsStr) -> Error {
+    let shown = quote_path(word.as_bytes());
+    Error::failed("unknown-chunk", format!("no chunk and no file is '{shown}'")).hint(
+        "an id is 16 hex digits or a unique prefix of 6 or more; `auwai-ledger chunks` lists them",
+    )
+}
+
+fn ambiguous(word: &OsStr, found: &[(usize, ChunkId, Row)]) -> Error {
+    let shown = quote_path(word.as_bytes());
+    let ids: Vec<String> = found.iter().take(3).map(|(_, id, _)| id.to_string()).collect();
+    let more = if found.len() > 3 { ", …" } else { "" };
+    Error::failed("ambiguous-chunk", format!("'{shown}' could be {}{more}", ids.join(", ")))
+        .hint("give more digits, or the repository's name: `repo:id`")
 }

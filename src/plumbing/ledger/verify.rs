@@ -1,0 +1,210 @@
+//! `auwai-ledger verify`: is anything in the tree unread?
+
+use std::collections::BTreeMap;
+
+use super::reading::Reading;
+use super::source::Source;
+use super::{Repos, StateOption, WorkspaceOption};
+use crate::cli::Io;
+use crate::error::{Error, Result};
+use crate::record::{self, ChunkId, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why};
+use crate::store::coverage::{Coverage, Planned, SegmentStand};
+use crate::store::ledger::{Cut, Ledger, Row};
+use crate::text::shown_tokens;
+
+/// Hold what was read against the index
+///
+/// Writes an `unread` record for each part that is not read, then a `status` record with the sums
+/// over the tree, then the end. Exit status: 0 everything is read; 1 something is not; 3 a
+/// repository is missing or not indexed. The index is taken as it is: run `auwai-ledger scan` first.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    repos: Repos,
+    #[command(flatten)]
+    workspace: WorkspaceOption,
+    #[command(flatten)]
+    state: StateOption,
+    /// Ask only whether the plan has been read, whatever the tree is now
+    #[arg(long)]
+    planned: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+    let mut check = Check::new(&reading, args.planned)?;
+    for source in reading.sources() {
+        record::write(io.out, &source.record())?;
+        check.repository(source, io)?;
+    }
+    record::write(io.out, &check.status)?;
+    record::write(io.out, &End { of: "unread".into(), count: check.rows })?;
+    match check.rows {
+        0 => Ok(()),
+        rows => Err(Error::no("unread", format!("{rows} parts are unread"))),
+    }
+}
+
+struct Check<'a> {
+    reading: &'a Reading,
+    stands: std::collections::HashMap<u64, SegmentStand>,
+    only_planned: bool,
+    status: Status,
+    rows: u64,
+}
+
+/// The plan of one repository; what is left after the walk over the index is in no file any more.
+type Plan = std::collections::HashMap<ChunkId, Planned>;
+
+impl<'a> Check<'a> {
+    fn new(reading: &'a Reading, only_planned: bool) -> Result<Self> {
+        let coverage = reading.coverage();
+        let stands = coverage.map(Coverage::stands).transpose()?.unwrap_or_default();
+        let plan = coverage.map(Coverage::in_force).transpose()?.map(|force| force.plan.id);
+        if only_planned && plan.is_none() {
+            return Err(Error::no("no-plan", "there is no plan yet").hint("make one: `auwai plan`"));
+        }
+        let status = Status { plan, ..Status::default() };
+        Ok(Check { reading, stands, only_planned, status, rows: 0 })
+    }
+
+    fn repository(&mut self, source: &Source, io: &mut Io<'_>) -> Result<()> {
+        let ledger = source.ledger()?;
+        for (fate, totals) in ledger.totals()? {
+            *self.status.fates.entry(fate.as_str().to_string()).or_default() += totals.files;
+        }
+        let mut plan = self.plan(source, &ledger)?;
+        ledger.each_file(|row| self.file(source, &ledger, &row, &mut plan, io))?;
+        self.left_over(source, &ledger, &plan, io)
+    }
+
+    /// What is planned; for a repository's own ledger, what is read.
+    fn plan(&self, source: &Source, ledger: &Ledger) -> Result<Plan> {
+        if self.reading.is_workspace() {
+            let coverage = self.reading.coverage();
+            return Ok(coverage.map(|c| c.planned(&source.name)).transpose()?.unwrap_or_default());
+        }
+        let read = |id| (id, Planned { seq: 0, tokens: Tokens(0), complete: true });
+        Ok(ledger.read_ids()?.into_iter().map(read).collect())
+    }
+
+    fn file(
+        &mut self,
+        source: &Source,
+        ledger: &Ledger,
+        row: &Row,
+        plan: &mut Plan,
+        io: &mut Io<'_>,
+    ) -> Result<()> {
+        if row.fate == Fate::Unreadable && !self.only_planned {
+            return self.tell(unread(source, &row.path, Why::Unreadable), io);
+        }
+        if row.chunks == 0 {
+            return Ok(());
+        }
+        for cut in super::cuts(ledger, row)? {
+            self.chunk(source, row, &cut, plan.remove(&cut.id), io)?;
+        }
+        Ok(())
+    }
+
+    fn chunk(
+        &mut self,
+        source: &Source,
+        row: &Row,
+        cut: &Cut,
+        planned: Option<Planned>,
+        io: &mut Io<'_>,
+    ) -> Result<()> {
+        if self.only_planned && planned.is_none() {
+            return Ok(());
+        }
+        let tokens = shown_tokens(cut.tokens, cut.lines);
+        let complete = planned.is_some_and(|planned| planned.complete);
+        self.count(tokens, complete);
+        if complete {
+            return Ok(());
+        }
+        let (why, stand) = self.why(planned);
+        let unread = Unread {
+            lines: Some(cut.lines),
+            id: Some(cut.id),
+            tokens: Some(tokens),
+            segment: stand.map(|stand| stand.id.clone()),
+            reader: stand.and_then(|stand| stand.reader.clone()),
+            ..unread(source, &row.path, why)
+        };
+        self.tell(unread, io)
+    }
+
+    fn why(&self, planned: Option<Planned>) -> (Why, Option<&SegmentStand>) {
+        let stand = planned.and_then(|planned| self.stands.get(&planned.seq));
+        let why = match (planned, stand.map(|stand| stand.status)) {
+            (None, _) if self.reading.is_workspace() => Why::Unplanned,
+            (_, Some(SegmentStatus::Active)) => Why::Leased,
+            _ => Why::Pending,
+        };
+        (why, stand)
+    }
+
+    fn count(&mut self, tokens: Tokens, complete: bool) {
+        self.status.chunks.planned += 1;
+        self.status.tokens.planned += tokens.0;
+        if complete {
+            self.status.chunks.complete += 1;
+            self.status.tokens.complete += tokens.0;
+        }
+    }
+
+    /// Chunks that were planned and are in no file any more: of a file that is still there, they
+    /// have changed; of one that is gone, only the plan misses them.
+    fn left_over(
+        &mut self,
+        source: &Source,
+        ledger: &Ledger,
+        plan: &Plan,
+        io: &mut Io<'_>,
+    ) -> Result<()> {
+        let Some(coverage) = self.reading.coverage() else { return Ok(()) };
+        let mut rows = BTreeMap::new();
+        for (id, planned) in plan.iter().filter(|(_, planned)| !planned.complete) {
+            let bytes = coverage.planned_path(&source.name, *id)?.unwrap_or_default();
+            if let Some(path) = RepoPath::new(bytes) {
+                rows.insert((path.to_key(), planned.seq, *id), (path, *planned));
+            }
+        }
+        for ((_, _, id), (path, planned)) in rows {
+            let text = ledger.file(&path)?.is_some_and(|row| row.fate == Fate::Text);
+            if self.only_planned || text {
+                if self.only_planned {
+                    self.count(planned.tokens, false);
+                }
+                let segment = self.stands.get(&planned.seq).map(|stand| stand.id.clone());
+                let changed = unread(source, &path, Why::Changed);
+                self.tell(Unread { id: Some(id), segment, ..changed }, io)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, row: Unread, io: &mut Io<'_>) -> Result<()> {
+        self.rows += 1;
+        record::write(io.out, &row)
+    }
+}
+
+fn unread(source: &Source, path: &RepoPath, why: Why) -> Unread {
+    let (path, path_b64) = path.to_wire();
+    Unread {
+        repo: source.name.clone(),
+        path,
+        path_b64,
+        lines: None,
+        id: None,
+        tokens: None,
+        segment: None,
+        reader: None,
+        why,
+    }
+}
