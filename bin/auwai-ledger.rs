@@ -1,3 +1,5 @@
 //! `auwai-ledger`: main only.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    auwai::cli::start::<auwai::plumbing::ledger::Ledger>()
+}

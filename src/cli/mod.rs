@@ -2,8 +2,10 @@
 //! outside says. The only place that reads the environment or decides the exit status.
 
 pub mod parse;
+mod signals;
 mod start;
 mod world;
 
+pub use signals::Signals;
 pub use start::{Io, Tool, start, start_with};
 pub use world::World;

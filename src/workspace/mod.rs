@@ -71,7 +71,7 @@ impl Workspace {
     ) -> Result<Workspace> {
         let name = typed.to_str().filter(|name| is_name(name));
         if let Some(root) = name.map(|name| registry.root_of(name)).transpose()?.flatten() {
-            return Self::registered(typed, &root, elsewhere);
+            return Self::registered(typed, &root);
         }
         let path = cwd.join(typed);
         if name.is_some() && !path.exists() {
@@ -80,9 +80,9 @@ impl Workspace {
         Self::at(&path, elsewhere)
     }
 
-    fn registered(name: &Path, root: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
-        if config::is_workspace(&StateDir::of(root, elsewhere)) {
-            return Self::at(root, elsewhere);
+    fn registered(name: &Path, root: &Path) -> Result<Workspace> {
+        if config::is_workspace(&StateDir::of(root, None)) {
+            return Self::at(root, None);
         }
         let message = format!("workspace '{}' is not at '{}' any more", quote(name), quote(root));
         Err(Error::failed("gone", message)
@@ -90,9 +90,10 @@ impl Workspace {
     }
 
     /// Opens the workspace with this root, or the repository there as a workspace of one.
+    /// `elsewhere` is for the state of repositories; a workspace's own is always at its root.
     pub fn at(path: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
         let root = real_folder(path)?;
-        let state = StateDir::of(&root, elsewhere);
+        let state = StateDir::of(&root, None);
         match config::is_workspace(&state) {
             true => Self::read(root, state),
             false => Self::of_repo(&root, None, elsewhere),
