@@ -1,43 +1,60 @@
-//! SIGTERM and SIGINT as news: noted, answered in good order, then raised again.
+//! Signals that end a process, as data: what is whole is finished first, then the signal is raised
+//! again, so that the caller sees a process that was ended by it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::stdio::stderr;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::{Error, Result};
 use crate::visible::one_line;
 
-/// The signals seen since [`Signals::note`]. Clones share what they have seen.
+/// SIGHUP, SIGINT and SIGTERM are caught while this, or a clone of it, lives.
 #[derive(Debug, Clone)]
-pub struct Signals(Arc<AtomicUsize>);
+pub struct Signals(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    caught: Arc<AtomicUsize>,
+    handlers: Vec<SigId>,
+}
 
 impl Signals {
-    /// From now on SIGTERM and SIGINT do not end the process; whoever called this does, with
-    /// [`Signals::raise_again`].
+    /// Begins to catch them. Whoever called this ends the process, with [`Signals::obey`].
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn note() -> Result<Signals> {
-        let seen = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGTERM, SIGINT] {
-            signal_hook::flag::register_usize(signal, Arc::clone(&seen), signal as usize)
-                .map_err(|e| Error::io("handle signal", signal, &e))?;
+    pub fn catch() -> Result<Signals> {
+        let mut inner = Inner { caught: Arc::default(), handlers: Vec::new() };
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            let (caught, number) = (Arc::clone(&inner.caught), signal.unsigned_abs() as usize);
+            let handler = signal_hook::flag::register_usize(signal, caught, number);
+            let handler = handler.map_err(|e| Error::io("catch", "signals", &e))?;
+            inner.handlers.push(handler);
         }
-        Ok(Signals(seen))
+        Ok(Signals(Arc::new(inner)))
     }
 
-    /// Whether one came.
-    pub fn seen(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
-    }
-
-    /// Ends the process as the signal would have; does nothing when none came.
-    pub fn raise_again(&self) {
-        let signal = self.0.load(Ordering::Relaxed) as i32;
-        if signal != 0 {
+    /// Ends the process by the signal that was caught; returns when there was none.
+    pub fn obey(&self) {
+        let caught = self.0.caught.load(Ordering::SeqCst);
+        if let Some(signal) = i32::try_from(caught).ok().filter(|signal| *signal != 0) {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    }
+
+    /// Whether one was caught.
+    pub fn any(&self) -> bool {
+        self.0.caught.load(Ordering::SeqCst) != 0
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for handler in self.handlers.drain(..) {
+            signal_hook::low_level::unregister(handler);
         }
     }
 }

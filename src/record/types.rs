@@ -1,6 +1,11 @@
 //! Every record type. Field comments are the reference that `auwai-records(5)` and the schemas in
 //! docs/schema are held to.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -142,6 +147,23 @@ pub struct Repo {
     /// In git: whether a tracked file differs from git's index by its stat data.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dirty: Option<bool>,
+    /// The tokenizer that its index was counted with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tokenizer: Option<String>,
+}
+
+impl Repo {
+    /// The repository called `name` with this root, and nothing more known about it.
+    pub fn at(name: &str, root: &Path) -> Repo {
+        let bytes = root.as_os_str().as_bytes();
+        let raw = std::str::from_utf8(bytes).is_err();
+        Repo {
+            name: name.to_string(),
+            path: String::from_utf8_lossy(bytes).into_owned(),
+            path_b64: raw.then(|| STANDARD.encode(bytes)),
+            ..Repo::default()
+        }
+    }
 }
 
 /// Ends a finite stream. A stream without it was cut off.

@@ -1,7 +1,6 @@
 //! `workspace.json`: read, and changed under a lock by temporary file and rename.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};

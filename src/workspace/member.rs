@@ -151,7 +151,7 @@ pub(super) fn new(
         Some(name) => {
             return Err(bad_name(name, "choose another: `auwai workspace add PATH --as NAME`"));
         }
-        None => folder_name(&root)?,
+        None => folder_name(&root),
     };
     let only = only.iter().map(|dir| subtree(&root, dir)).collect::<Result<_>>()?;
     Ok(Member { name, path: root, only, state_dir: state_dir.map(Path::to_owned) })

@@ -71,7 +71,7 @@ impl Workspace {
     ) -> Result<Workspace> {
         let name = typed.to_str().filter(|name| is_name(name));
         if let Some(root) = name.map(|name| registry.root_of(name)).transpose()?.flatten() {
-            return Self::registered(typed, &root, elsewhere);
+            return Self::registered(typed, &root);
         }
         let path = cwd.join(typed);
         if name.is_some() && !path.exists() {
@@ -80,9 +80,9 @@ impl Workspace {
         Self::at(&path, elsewhere)
     }
 
-    fn registered(name: &Path, root: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
-        if config::is_workspace(&StateDir::of(root, elsewhere)) {
-            return Self::at(root, elsewhere);
+    fn registered(name: &Path, root: &Path) -> Result<Workspace> {
+        if config::is_workspace(&StateDir::of(root, None)) {
+            return Self::at(root, None);
         }
         let message = format!("workspace '{}' is not at '{}' any more", quote(name), quote(root));
         Err(Error::failed("gone", message)
@@ -90,9 +90,10 @@ impl Workspace {
     }
 
     /// Opens the workspace with this root, or the repository there as a workspace of one.
+    /// `elsewhere` is for the state of repositories; a workspace's own is always at its root.
     pub fn at(path: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
         let root = real_folder(path)?;
-        let state = StateDir::of(&root, elsewhere);
+        let state = StateDir::of(&root, None);
         match config::is_workspace(&state) {
             true => Self::read(root, state),
             false => Self::of_repo(&root, None, elsewhere),
@@ -105,7 +106,7 @@ impl Workspace {
     /// `bad-name` when the folder's name cannot name a repository.
     pub fn of_repo(root: &Path, name: Option<&str>, elsewhere: Option<&Path>) -> Result<Workspace> {
         let root = real_folder(root)?;
-        let name = name.map_or_else(|| folder_name(&root), |name| Ok(name.to_string()))?;
+        let name = name.map_or_else(|| folder_name(&root), str::to_string);
         let member = Member {
             name: name.clone(),
             path: root.clone(),
@@ -237,16 +238,13 @@ fn folder_of(path: &Path) -> PathBuf {
     path.parent().unwrap_or(path).to_owned()
 }
 
-/// The name of a folder, where it can name a repository.
-fn folder_name(root: &Path) -> Result<String> {
-    let name = root.file_name().unwrap_or_default();
-    match name.to_str().filter(|name| is_name(name)) {
-        Some(name) => Ok(name.to_string()),
-        None => {
-            let shown = quote(Path::new(name)).into_owned();
-            Err(bad_name(&shown, "give it a name: `auwai workspace add PATH --as NAME`"))
-        }
-    }
+/// The name of a folder as a repository's: what a name cannot hold becomes `-`, and where nothing is
+/// left it is `root`.
+pub fn folder_name(root: &Path) -> String {
+    let folder = root.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = folder.chars().map(plain).take(100).collect();
+    if is_name(&name) { name } else { "root".to_string() }
 }
 
 fn bad_name(name: &str, hint: &str) -> Error {

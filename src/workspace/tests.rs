@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 
 use super::*;
+use crate::record::RepoPath;
 
 struct Folder(tempfile::TempDir);
 
@@ -60,8 +61,6 @@ fn any_path_survives_the_file() {
     assert_eq!(member.only, [RepoPath::new(b"s\xfe".to_vec()).unwrap()]);
     assert!(member.root().is_ok());
 }
-
-use crate::record::RepoPath;
 
 #[test]
 fn a_name_moves_when_it_is_typed_and_is_taken_when_not() {
@@ -221,6 +220,8 @@ fn a_repository_alone_is_a_workspace_of_one() {
     let elsewhere = Workspace::at(&repo, Some(&dir.path().join("s"))).unwrap();
     assert!(elsewhere.create_fullread_dir().unwrap().starts_with(dir.path().join("s")));
     assert!(!repo.join(".auwai").exists());
+    let ws = dir.workspace();
+    assert_eq!(Workspace::at(ws.root(), Some(&dir.path().join("s"))).unwrap(), ws);
 }
 
 #[test]

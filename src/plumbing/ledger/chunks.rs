@@ -25,13 +25,13 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
-    let mut reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
     let mut count = 0;
     for source in reading.sources() {
         let ledger = source.ledger()?;
-        record::write(io.out, &source.record())?;
-        count += write_chunks(&source, &ledger, &mut reading, io)?;
+        record::write(io.out, &source.record(&ledger)?)?;
+        count += write_chunks(source, &ledger, &reading, io)?;
     }
     record::write(io.out, &End { of: "chunk".into(), count })
 }
@@ -39,11 +39,11 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
 fn write_chunks(
     source: &Source,
     ledger: &Ledger,
-    reading: &mut Reading,
+    reading: &Reading,
     io: &mut Io<'_>,
 ) -> Result<u64> {
     let tokenizer = super::tokenizer_of(ledger)?;
-    let marked = reading.marked(&source.name, ledger)?;
+    let done = reading.complete(source, ledger)?;
     let mut count = 0;
     ledger.each_file(|row| {
         if row.fate != Fate::Text || row.chunks == 0 {
@@ -52,7 +52,7 @@ fn write_chunks(
         let cuts = super::cuts(ledger, &row)?;
         let mut costs = FrameCosts::new(tokenizer, &source.name, &row);
         for (ord, cut) in cuts.iter().enumerate() {
-            let complete = marked.contains(cut.id);
+            let complete = done.contains(&cut.id);
             let frame = costs.of(cut.piece);
             record::write(io.out, &chunk(&source.name, &row, ord as u64, cut, frame, complete))?;
         }

@@ -23,13 +23,13 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let state_dir = args.state.resolve(io.world);
     let mut count = 0;
     for repo in args.repos.required()? {
         let source = Source::named(repo, state_dir.as_deref(), io.world)?;
         let ledger = source.ledger()?;
-        record::write(io.out, &source.record())?;
+        record::write(io.out, &source.record(&ledger)?)?;
         ledger.each_file(|row| {
             if !args.fates.is_empty() && !args.fates.contains(&row.fate) {
                 return Ok(());

@@ -1,32 +1,150 @@
 //! `auwai-ledger`: the index and the ledgers. One file a verb.
 
+mod adopt;
+mod brief;
+mod chunks;
+mod claim;
+mod close;
+mod coverage;
+mod files;
+mod mark;
 pub mod print;
+mod reading;
+mod release;
+mod scan;
+mod segments;
+mod show;
+mod source;
+mod status;
 mod target;
+mod verify;
+mod why;
 
-pub use target::{Repos, StateOption, WorkspaceOption};
+use std::io::Write;
 
-/// Keep the index and the ledgers of repositories, and print what they hold
+pub use target::{
+    DEFAULT_READER, FullReadOptions, ReaderOption, Repos, StateOption, WorkspaceOption,
+};
+
+use crate::cli::{Io, Tool};
+use crate::error::{Error, Result};
+use crate::record::{Fate, RepoPath};
+use crate::store::ledger::{Cut, Ledger as RepoLedger, Row};
+use crate::text::Tokenizer;
+use crate::visible::one_line;
+
+/// The index and the ledgers: what there is to read, in which order, by whom, and what is read
 #[derive(Debug, clap::Parser)]
-#[command(name = "auwai-ledger", version)]
+#[command(name = "auwai-ledger", version, max_term_width = 100)]
 pub struct Ledger {
-    /// What to do.
+    /// Tell a failure as an `error` record on standard output too
+    #[arg(long, global = true)]
+    json: bool,
+    /// What to do
     #[command(subcommand)]
-    pub verb: Verb,
+    verb: Verb,
 }
 
-/// The verbs.
 #[derive(Debug, clap::Subcommand)]
-pub enum Verb {
-    /// Print bodies, and acknowledge the chunks that were delivered
+enum Verb {
+    Scan(scan::Args),
+    Files(files::Args),
+    Why(why::Args),
+    Chunks(chunks::Args),
+    Adopt(adopt::Args),
+    Segments(segments::Args),
+    Claim(claim::Args),
+    Release(release::Args),
+    Show(show::Args),
     Print(print::Args),
+    Mark(mark::Args),
+    Close(close::Args),
+    Coverage(coverage::Args),
+    Status(status::Args),
+    Verify(verify::Args),
 }
 
-impl crate::cli::Tool for Ledger {
+impl Tool for Ledger {
     const NAME: &'static str = "auwai-ledger";
 
-    fn run(self, io: &mut crate::cli::Io<'_>) -> crate::error::Result<()> {
+    fn json(&self) -> bool {
+        self.json
+    }
+
+    fn run(self, io: &mut Io<'_>) -> Result<()> {
         match self.verb {
+            Verb::Scan(args) => scan::run(args, io),
+            Verb::Files(args) => files::run(args, io),
+            Verb::Why(args) => why::run(args, io),
+            Verb::Chunks(args) => chunks::run(args, io),
+            Verb::Adopt(args) => adopt::run(args, io),
+            Verb::Segments(args) => segments::run(args, io),
+            Verb::Claim(args) => claim::run(args, io),
+            Verb::Release(args) => release::run(args, io),
+            Verb::Show(args) => show::run(args, io),
             Verb::Print(args) => print::run(args, io),
+            Verb::Mark(args) => mark::run(args, io),
+            Verb::Close(args) => close::run(args, io),
+            Verb::Coverage(args) => coverage::run(args, io),
+            Verb::Status(args) => status::run(args, io),
+            Verb::Verify(args) => verify::run(args, io),
         }
     }
 }
+
+/// What to do when a chunk is not any more what was planned.
+const CHANGED_HINT: &str = "plan what the tree is now: `auwai plan --force`";
+
+/// Parses a fate for clap.
+fn parse_fate(text: &str) -> std::result::Result<Fate, String> {
+    let known = Fate::ALL.into_iter().find(|fate| fate.as_str() == text);
+    known.ok_or_else(|| {
+        let all: Vec<&str> = Fate::ALL.iter().map(|fate| fate.as_str()).collect();
+        format!("a fate is one of {}", all.join(", "))
+    })
+}
+
+/// A subtree of a repository as typed: relative to the root, a final `/` allowed.
+fn subtree(typed: &std::ffi::OsStr) -> Result<RepoPath> {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = typed.as_bytes();
+    let plain = bytes.strip_prefix(b"./").unwrap_or(bytes);
+    let plain = plain.strip_suffix(b"/").unwrap_or(plain);
+    RepoPath::new(plain).ok_or_else(|| {
+        let shown = crate::visible::quote_path(bytes).into_owned();
+        Error::usage(format!("'{shown}' is not a folder inside a repository"))
+            .hint("give it relative to the repository's root: `--only src`")
+    })
+}
+
+/// The tokenizer that an index was counted with.
+fn tokenizer_of(ledger: &RepoLedger) -> Result<Tokenizer> {
+    let name = ledger.meta("tokenizer")?.unwrap_or_default();
+    name.parse().map_err(|_| {
+        let name = one_line(&name).into_owned();
+        Error::failed("newer-schema", format!("the index is counted with '{name}'"))
+            .hint("count anew with one that is known here: `auwai index --tokenizer o200k_base`")
+    })
+}
+
+/// The chunks of a file.
+///
+/// # Errors
+/// `damaged` when they are not those that its row counts.
+fn cuts(ledger: &RepoLedger, row: &Row) -> Result<Vec<Cut>> {
+    let cuts = ledger.cuts(row.id)?;
+    if cuts.len() as u64 == row.chunks {
+        return Ok(cuts);
+    }
+    let path = row.path.display().into_owned();
+    Err(Error::failed("damaged", format!("the ledger has lost chunks of '{path}'"))
+        .hint("change the file's time (`touch FILE`) and run `auwai index`"))
+}
+
+/// Sends what is written, so that a reader sees it now.
+fn flush(out: &mut dyn Write) -> Result<()> {
+    out.flush().map_err(|e| Error::io("write to", "standard output", &e))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! `auwai-ledger scan`: bring a repository's index up to date by looking at the whole tree.
 
+use std::ffi::OsString;
+
 use crate::cli::Io;
 use crate::error::Result;
 use crate::index::{self, Options};
@@ -24,7 +26,7 @@ pub struct Args {
     state: StateOption,
     /// Bound the scan to the subtree DIR of the repository; may be repeated
     #[arg(long, value_name = "DIR")]
-    only: Vec<String>,
+    only: Vec<OsString>,
     /// Count with TOKENIZER: o200k_base, cl100k_base or bytes/4 (default: that of the last scan,
     /// else o200k_base); another one than before cuts every file anew
     #[arg(long, value_name = "TOKENIZER")]
@@ -38,17 +40,17 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let state_dir = args.state.resolve(io.world);
     for repo in args.repos.required()? {
         let mut source = Source::named(repo, state_dir.as_deref(), io.world)?;
         source.only = subtrees(&args.only)?;
-        scan_one(args, &source, io)?;
+        scan_one(&args, &source, io)?;
     }
     Ok(())
 }
 
-fn subtrees(only: &[String]) -> Result<Vec<RepoPath>> {
+fn subtrees(only: &[OsString]) -> Result<Vec<RepoPath>> {
     only.iter().map(|dir| super::subtree(dir)).collect()
 }
 

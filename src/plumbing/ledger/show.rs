@@ -38,8 +38,8 @@ pub struct Args {
 }
 
 /// Runs the verb.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
-    let mut reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
     let wanted = match &args.segment {
         Some(id) => reading.segment(&SegmentId(id.clone()))?,
         None => reading.find(&args.wanted, io.world)?,
@@ -75,7 +75,7 @@ fn show(
     shown: &mut Shown,
     io: &mut Io<'_>,
 ) -> Result<()> {
-    record::write(io.out, &source.record())?;
+    record::write(io.out, &source.record(&source.ledger()?)?)?;
     let root = source.open_root()?;
     let mut reader = BodyReader::new(&root, &source.name);
     for chunk in wanted.iter().filter(|chunk| !(only_unread && chunk.complete())) {

@@ -1,17 +1,18 @@
 //! The repositories that a verb reads: named on the command line, or the members of a workspace.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::admit::{Policy, Surroundings};
 use crate::beneath::Root;
 use crate::cli::World;
-use crate::cli::parse::{NamedRepo, is_name};
+use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
 use crate::record::{Repo, RepoPath};
 use crate::store::ledger::Ledger;
 use crate::visible::quote_path;
-use crate::workspace::StateDir;
+use crate::workspace::{Member, StateDir, folder_name};
 
 /// A repository: its name, its root, the subtrees it is bounded to, and its state.
 #[derive(Debug, Clone)]
@@ -41,10 +42,42 @@ impl Source {
         }
         let name = match &repo.name {
             Some(name) => name.clone(),
-            None => default_name(&root),
+            None => folder_name(&root),
         };
         let state = StateDir::of(&root, state_dir);
         Ok(Source { name, root, only: Vec::new(), state })
+    }
+
+    /// A repository of a workspace.
+    ///
+    /// # Errors
+    /// `gone` when it is not where it was.
+    pub fn member(member: &Member) -> Result<Source> {
+        Ok(Source {
+            name: member.name.clone(),
+            root: member.root()?.to_owned(),
+            only: member.only.clone(),
+            state: member.state(),
+        })
+    }
+
+    /// The paths in this repository that a word can mean: `repo:path`, a path from its root, or one
+    /// from the current folder.
+    pub fn paths(&self, word: &OsStr, world: &World) -> Vec<RepoPath> {
+        let bytes = word.as_bytes();
+        let named = bytes.strip_prefix(self.name.as_bytes()).and_then(|b| b.strip_prefix(b":"));
+        let from_root = RepoPath::new(bytes.strip_prefix(b"./").unwrap_or(bytes));
+        let from_here = self.inside(&world.absolute(Path::new(word)));
+        let named = named.and_then(RepoPath::new);
+        named.into_iter().chain(from_here).chain(from_root).collect()
+    }
+
+    /// An absolute path as one of this repository. Links are resolved in the folder alone: a link
+    /// itself is a path of its own.
+    fn inside(&self, path: &Path) -> Option<RepoPath> {
+        let folder = std::fs::canonicalize(path.parent()?).ok()?;
+        let path = folder.join(path.file_name()?);
+        RepoPath::new(path.strip_prefix(&self.root).ok()?.as_os_str().as_bytes())
     }
 
     /// Opens the ledger of a repository that has been scanned to its end at least once.
@@ -71,28 +104,18 @@ impl Source {
         quote_path(self.root.as_os_str().as_bytes()).into_owned()
     }
 
-    /// The record that opens its part of a stream.
-    pub fn record(&self) -> Repo {
-        use base64::Engine;
-        let bytes = self.root.as_os_str().as_bytes();
-        let raw = std::str::from_utf8(bytes).is_err();
-        Repo {
-            name: self.name.clone(),
-            path: String::from_utf8_lossy(bytes).into_owned(),
-            path_b64: raw.then(|| base64::engine::general_purpose::STANDARD.encode(bytes)),
-            head: crate::admit::head(&self.root),
-            dirty: None,
-        }
+    /// The record that opens its part of a stream, with the state of git at the last scan.
+    pub fn record(&self, ledger: &Ledger) -> Result<Repo> {
+        let known = |key| Ok(ledger.meta(key)?.filter(|value| !value.is_empty()));
+        Ok(Repo {
+            head: known("head")?,
+            dirty: known("dirty")?.map(|dirty| dirty == "true"),
+            tokenizer: known("tokenizer")?,
+            ..Repo::at(&self.name, &self.root)
+        })
     }
 }
 
-/// The folder's name with what a name cannot hold as `-`; `root` where nothing is left.
-fn default_name(root: &Path) -> String {
-    let folder = root.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let name: String = folder.chars().map(plain).take(100).collect();
-    if is_name(&name) { name } else { "root".to_string() }
-}
 
 /// What the environment says about git's configuration.
 pub fn surroundings(world: &World) -> Surroundings {

@@ -35,7 +35,6 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
     let mut check = Check::new(&reading, args.planned)?;
     for source in reading.sources() {
-        record::write(io.out, &source.record())?;
         check.repository(source, io)?;
     }
     record::write(io.out, &check.status)?;
@@ -71,6 +70,7 @@ impl<'a> Check<'a> {
 
     fn repository(&mut self, source: &Source, io: &mut Io<'_>) -> Result<()> {
         let ledger = source.ledger()?;
+        record::write(io.out, &source.record(&ledger)?)?;
         for (fate, totals) in ledger.totals()? {
             *self.status.fates.entry(fate.as_str().to_string()).or_default() += totals.files;
         }

@@ -1,44 +1,166 @@
 //! `auwai-ledger why`: what becomes of a path, and by which rule.
 
+use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
-use crate::admit::{Policy, Verdict};
+use super::files::file;
+use super::source::Source;
+use super::{Repos, StateOption};
+use crate::admit::{Place, Policy};
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::plumbing::ledger::source::Source;
-use crate::plumbing::ledger::{Repos, StateOption, files};
 use crate::record::{self, End, Fate, File, RepoPath};
-use crate::store::ledger::Ledger;
+use crate::store::ledger::{Ledger, Row};
+use crate::text::{self, Class};
 use crate::visible::quote_path;
-use crate::walk;
+use crate::walk::Errno;
 
 /// Say what becomes of each PATH and why, as `file` records
 ///
 /// The answer is about the tree as it is now; the numbers of a text file are those of the last
-/// scan. A path may be given from the repository's root or from the current folder. The exit status
+/// scan. A path is taken from the current folder, else from the repository's root. The exit status
 /// is 0 whatever the fate, and 3 for a path that is not there.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     repos: Repos,
     #[command(flatten)]
     state: StateOption,
+    /// The subtree that the repository is bounded to; may be repeated
+    #[arg(long, value_name = "DIR")]
+    only: Vec<OsString>,
     /// The paths to explain
     #[arg(value_name = "PATH", required = true)]
-    paths: Vec<PathBuf>,
+    paths: Vec<OsString>,
 }
 
 /// Runs the verb.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let state_dir = args.state.resolve(io.world);
-    let source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
-    let policy = source.policy(io.world)?;
-    let ledger = source.ledger().ok();
-    record::write(io.out, &source.record())?;
-    for path in &args.paths {
-        let path = source.relative(path, io.world)?;
-        record::write(io.out, &explain(&source, &policy, ledger.as_ref(), &path)?)?;
+    let mut source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
+    source.only = args.only.iter().map(|dir| super::subtree(dir)).collect::<Result<_>>()?;
+    let why = Why { policy: source.policy(io.world)?, ledger: source.ledger().ok(), source };
+    for word in &args.paths {
+        let paths = why.source.paths(word, io.world);
+        let told = paths.iter().find_map(|path| why.explain(path).transpose());
+        record::write(io.out, &told.ok_or_else(|| missing(word, &why.source))??)?;
     }
     record::write(io.out, &End { of: "file".into(), count: args.paths.len() as u64 })
+}
+
+struct Why {
+    source: Source,
+    policy: Policy,
+    ledger: Option<Ledger>,
+}
+
+impl Why {
+    /// The record of a path; `None` for one that is neither there nor tracked.
+    fn explain(&self, path: &RepoPath) -> Result<Option<File>> {
+        let found = std::fs::symlink_metadata(path.under(&self.source.root));
+        let is_dir = found.as_ref().is_ok_and(Metadata::is_dir);
+        let place = self.policy.verdict(path, is_dir);
+        match (place, found) {
+            (_, Err(e)) if !is_missing(&e) => Ok(Some(self.unreadable(path, &e))),
+            (Place::Admitted, Err(_)) => {
+                Ok(self.policy.is_tracked(path).then(|| self.plain(path, Fate::Absent)))
+            }
+            (_, Err(_)) => Ok(None),
+            (Place::Ignored(rule), Ok(_)) => Ok(Some(self.ignored(path, rule.to_string()))),
+            (Place::Nested(at), Ok(_)) => Ok(Some(self.nested(path, &at))),
+            (Place::Beyond(at), Ok(_)) => {
+                Ok(Some(self.ignored(path, format!("beyond the link {}", at.display()))))
+            }
+            (Place::Admitted, Ok(found)) => self.admitted(path, &found).map(Some),
+        }
+    }
+
+    fn admitted(&self, path: &RepoPath, found: &Metadata) -> Result<File> {
+        let kind = found.file_type();
+        if kind.is_file() {
+            return self.regular(path);
+        }
+        if kind.is_symlink() {
+            return Ok(self.plain(path, Fate::Symlink));
+        }
+        if !kind.is_dir() {
+            return Ok(self.plain(path, Fate::Special));
+        }
+        let row = self.row(path)?.filter(|row| row.fate == Fate::Repository);
+        row.map(|row| file(&self.source.name, &row)).ok_or_else(|| folder(path))
+    }
+
+    /// A regular file: what the last scan found in it; one that no scan has seen is looked at.
+    fn regular(&self, path: &RepoPath) -> Result<File> {
+        let known = |row: &Row| matches!(row.fate, Fate::Text | Fate::Binary | Fate::Unreadable);
+        if let Some(row) = self.row(path)?.filter(known) {
+            return Ok(file(&self.source.name, &row));
+        }
+        Ok(match std::fs::read(path.under(&self.source.root)) {
+            Err(e) => self.unreadable(path, &e),
+            Ok(bytes) => match text::detect(&bytes) {
+                Class::Binary => self.plain(path, Fate::Binary),
+                Class::Text(encoding) => {
+                    let encoding = Some(encoding.to_string());
+                    File { encoding, ..self.plain(path, Fate::Text) }
+                }
+            },
+        })
+    }
+
+    fn row(&self, path: &RepoPath) -> Result<Option<Row>> {
+        Ok(self.ledger.as_ref().map(|ledger| ledger.file(path)).transpose()?.flatten())
+    }
+
+    /// The nested repository itself, or something in it.
+    fn nested(&self, path: &RepoPath, at: &RepoPath) -> File {
+        match path == at {
+            true => self.plain(path, Fate::Repository),
+            false => self.ignored(path, format!("in the repository {}", at.display())),
+        }
+    }
+
+    fn ignored(&self, path: &RepoPath, rule: String) -> File {
+        File { rule: Some(rule), ..self.plain(path, Fate::Ignored) }
+    }
+
+    fn unreadable(&self, path: &RepoPath, e: &std::io::Error) -> File {
+        let errno = rustix::io::Errno::from_io_error(e).unwrap_or(rustix::io::Errno::IO);
+        File { errno: Some(Errno::from(errno).to_string()), ..self.plain(path, Fate::Unreadable) }
+    }
+
+    fn plain(&self, path: &RepoPath, fate: Fate) -> File {
+        let (path, path_b64) = path.to_wire();
+        File {
+            repo: self.source.name.clone(),
+            path,
+            path_b64,
+            fate,
+            size: None,
+            hash: None,
+            lines: None,
+            tokens: None,
+            chunks: None,
+            encoding: None,
+            rule: None,
+            errno: None,
+        }
+    }
+}
+
+fn is_missing(e: &std::io::Error) -> bool {
+    matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+fn folder(path: &RepoPath) -> Error {
+    let shown = path.display();
+    Error::failed("folder", format!("'{shown}' is a folder: it is walked, and its files have fates"))
+        .hint(format!("ask about a file in it: `auwai why {shown}/FILE`"))
+}
+
+fn missing(word: &OsStr, source: &Source) -> Error {
+    let shown = quote_path(word.as_bytes());
+    let message = format!("there is no '{shown}' in '{}'", source.shown_root());
+    Error::failed("not-found", message).hint("paths are taken from the current folder, else from the root")
 }

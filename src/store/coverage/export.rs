@@ -43,9 +43,10 @@ struct Head<'a> {
 }
 
 impl Coverage {
-    /// Writes the export after a change, if it is small.
+    /// Writes the export after a change, if it is small or the change was the last.
     pub fn export_if_small(&self, owner: Owner<'_>) -> Result<()> {
-        match self.counters()?.export_bytes < SMALL {
+        let counters = self.counters()?;
+        match counters.export_bytes < SMALL || counters.finished() {
             true => self.export(owner),
             false => Ok(()),
         }

@@ -13,6 +13,7 @@ mod counters;
 mod export;
 mod findings;
 mod marks;
+mod planned;
 mod schema;
 mod segments;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use claim::Handed;
 pub use counters::Counters;
 pub use export::Owner;
 pub use marks::{How, Marked, Marking};
+pub use planned::{Planned, SegmentStand};
 pub use segments::Placed;
 
 use crate::error::{Error, Result};

@@ -96,16 +96,16 @@ fn failed(cause: std::io::Error) -> Error {
 
 /// Begins a delivery that ends the process, in good order, when a signal says so.
 fn deliver(args: &Args, acks: Acks) -> Result<Delivery> {
-    let signals = Signals::note()?;
+    let signals = Signals::catch()?;
     let seen = signals.clone();
     Delivery::start(Orders {
         out: rustix::stdio::stdout(),
         acks,
         drain: args.drain,
-        stopped: Box::new(move || seen.seen()),
+        stopped: Box::new(move || seen.any()),
         on_stop: Box::new(move |tally| {
             unread(&tally, true).into_iter().for_each(|unread| last_words(TOOL, &unread));
-            signals.raise_again();
+            signals.obey();
         }),
     })
 }

@@ -1,0 +1,59 @@
+//! `auwai-ledger adopt`: a plan becomes the plan in force.
+
+use std::path::Path;
+
+use super::target::{FullReadOptions, owner};
+use crate::cli::Io;
+use crate::error::Result;
+use crate::record::{self, End, Plan};
+use crate::store::coverage::{Adopted, Coverage, fullread_path, ledger_path};
+use crate::workspace::Workspace;
+
+/// Make the plan on standard input the plan in force
+///
+/// The input is what auwai-plan writes: `policy`, `segment`…, `plan`, `end`; without the `end`
+/// nothing changes. With a plan there and the same policy nothing changes either, and the plan that
+/// is there is printed. Every planned chunk gets a row in coverage.sqlite.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: FullReadOptions,
+    /// Begin anew, also beside an unfinished plan: nothing counts as read then (the history of
+    /// reads stays)
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let workspace = args.target.workspace(io.world)?;
+    let dir = workspace.create_fullread_dir()?;
+    let at = io.world.timestamp();
+    let (coverage, adopted) = Coverage::adopt(&dir, io.input, args.force, &at)?;
+    if !adopted.existing {
+        coverage.export(owner(&workspace))?;
+    }
+    tell(&adopted, io);
+    record::write(io.out, &located(adopted, &workspace))?;
+    record::write(io.out, &End { of: "plan".to_string(), count: 1 })
+}
+
+fn tell(adopted: &Adopted, io: &mut Io<'_>) {
+    if adopted.existing && adopted.finished {
+        io.say("auwai-ledger", "the plan that is there is finished, and stays");
+        io.hint("take up what has changed: `auwai replan`; begin anew: `auwai plan --force`");
+    }
+}
+
+fn located(adopted: Adopted, workspace: &Workspace) -> Plan {
+    let dir = workspace.fullread_dir();
+    let text = |path: &Path| Some(path.to_string_lossy().into_owned());
+    Plan {
+        workspace: Some(workspace.name().to_string()),
+        root: text(workspace.root()),
+        coverage: text(&ledger_path(&dir)),
+        fullread: text(&fullread_path(&dir)),
+        existing: Some(adopted.existing),
+        ..adopted.plan
+    }
+}

@@ -1,0 +1,62 @@
+//! `auwai-ledger claim`: the next segment for a reader.
+
+use super::brief::{Brief, brief};
+use super::target::{FullReadOptions, ReaderOption, owner};
+use crate::cli::Io;
+use crate::error::{Error, Result};
+use crate::record::{self, Holder};
+use crate::store::coverage::Handed;
+
+/// Hand the reader a segment
+///
+/// Its own active segment if it has one, else the first pending one, which nobody else gets then;
+/// the synthesis when every read segment is done. Prints the `segment` record with a brief in
+/// words. Nothing to hand out: exit status 1, with the code `done` or `held`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: FullReadOptions,
+    #[command(flatten)]
+    reader: ReaderOption,
+}
+
+/// Runs the verb.
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let reader = args.reader.resolve(io.world)?;
+    let (workspace, mut coverage) = args.target.open(io)?;
+    let placed = match coverage.claim(&reader, &io.world.timestamp())? {
+        Handed::Segment(placed) => *placed,
+        Handed::Done => return Err(all_done()),
+        Handed::Held(holders) => return Err(others_hold(&holders)),
+    };
+    coverage.export_if_small(owner(&workspace))?;
+    let in_force = coverage.in_force()?;
+    let words = brief(&Brief {
+        placed: &placed,
+        of: coverage.counters()?.segments.total,
+        workspace: workspace.name(),
+        plan: &in_force.plan.id,
+        reader: &reader,
+        fixed_prompt: in_force.policy.fixed_prompt,
+    });
+    let mut segment = placed.segment;
+    segment.brief = Some(words);
+    record::write(io.out, &segment)
+}
+
+fn all_done() -> Error {
+    Error::no("done", "every segment is done").hint("prove it: `auwai verify`")
+}
+
+fn others_hold(holders: &[Holder]) -> Error {
+    let held = |holder: &Holder| {
+        format!("{} has {} since {}", holder.reader, holder.segment, holder.since)
+    };
+    let shown: Vec<String> = holders.iter().take(8).map(held).collect();
+    let more = match holders.len().saturating_sub(8) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    Error::no("held", format!("other readers have what is left: {}{more}", shown.join(", ")))
+        .hint("wait for them, or take one back: `auwai-ledger release --segment ID`")
+}

@@ -1,0 +1,89 @@
+//! `auwai-ledger close`: a segment is done.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::status;
+use super::target::{FullReadOptions, ReaderOption, owner};
+use crate::cli::Io;
+use crate::error::{Error, Result};
+use crate::record::SegmentId;
+use crate::store::coverage::Coverage;
+use crate::visible::quote_path;
+
+/// Close a segment
+///
+/// Refused, with exit status 1, until every chunk of it is read; the synthesis, until every read
+/// segment is done. The finding is kept with the segment and appended to findings.md. The same
+/// again changes nothing; another finding for a segment that has one is refused. Prints the
+/// `status` record.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: FullReadOptions,
+    #[command(flatten)]
+    reader: ReaderOption,
+    /// The segment (default: the reader's active one)
+    #[arg(long, value_name = "ID")]
+    segment: Option<String>,
+    /// What was found
+    #[arg(long, short = 'm', value_name = "TEXT")]
+    summary: Option<String>,
+    /// Take what was found from FILE; `-` is standard input
+    #[arg(long, short = 'F', value_name = "FILE", conflicts_with = "summary")]
+    file: Option<PathBuf>,
+}
+
+/// Runs the verb.
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let reader = args.reader.resolve(io.world)?;
+    let (workspace, mut coverage) = args.target.open(io)?;
+    let segment = segment(args.segment, &coverage, &reader)?;
+    let summary = summary(args.summary, args.file.as_deref(), io)?;
+    let closed = coverage.close(&segment, &reader, summary.as_deref(), &io.world.timestamp());
+    // The segment may be done although its finding could not be appended.
+    let exported = coverage.export_if_small(owner(&workspace));
+    closed.and(exported)?;
+    status::print(&coverage, io)
+}
+
+fn segment(named: Option<String>, coverage: &Coverage, reader: &str) -> Result<SegmentId> {
+    if let Some(id) = named {
+        return Ok(SegmentId(id));
+    }
+    coverage.active_of(reader)?.ok_or_else(|| {
+        Error::failed("no-segment", format!("reader '{reader}' has no active segment"))
+            .hint("take one: `auwai next`; or name one: `auwai done --segment ID`")
+    })
+}
+
+fn summary(text: Option<String>, file: Option<&Path>, io: &mut Io<'_>) -> Result<Option<String>> {
+    let text = match file {
+        Some(file) => Some(read(file, io)?),
+        None => text,
+    };
+    match text {
+        Some(text) if text.trim().is_empty() => {
+            Err(Error::usage("the summary is empty").hint("say what was found: `--summary 'TEXT'`"))
+        }
+        other => Ok(other),
+    }
+}
+
+fn read(file: &Path, io: &mut Io<'_>) -> Result<String> {
+    let mut bytes = Vec::new();
+    let done = match file == Path::new("-") {
+        true => io.input.read_to_end(&mut bytes),
+        false => File::open(file_path(file, io)).and_then(|mut file| file.read_to_end(&mut bytes)),
+    };
+    let name = quote_path(file.as_os_str().as_bytes());
+    done.map_err(|e| Error::io("read", &name, &e))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::failed("bad-input", format!("'{name}' is not UTF-8")))
+}
+
+fn file_path(file: &Path, io: &Io<'_>) -> PathBuf {
+    io.world.absolute(file)
+}

@@ -1,0 +1,70 @@
+//! `auwai-ledger coverage`: every planned chunk, read or not.
+
+use super::segments::each;
+use super::target::FullReadOptions;
+use crate::cli::Io;
+use crate::error::Result;
+use crate::record::{self, End, Read, SegmentStatus, Unread, Why};
+use crate::store::coverage::{Placed, PlannedChunk};
+
+/// List the chunks of the plan, read or not
+///
+/// In reading order, one record a chunk: `read`, or `unread` with its segment and whether a reader
+/// has that; then `end`, whose `of` is `unread` with --unread and else `chunk`. This asks the plan
+/// alone; verify asks the tree as it is.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: FullReadOptions,
+    /// Only those that are not read
+    #[arg(long)]
+    unread: bool,
+}
+
+/// Runs the verb.
+pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let (_, coverage) = args.target.open(io)?;
+    let mut count = 0;
+    each(&coverage, |placed| {
+        let chunks = coverage.chunks_of(placed)?;
+        let mut wanted = chunks.iter().filter(|chunk| !(args.unread && chunk.complete));
+        wanted.try_for_each(|chunk| {
+            count += 1;
+            put(chunk, placed, io)
+        })
+    })?;
+    let of = if args.unread { "unread" } else { "chunk" };
+    record::write(io.out, &End { of: of.to_string(), count })
+}
+
+fn put(chunk: &PlannedChunk<'_>, placed: &Placed, io: &mut Io<'_>) -> Result<()> {
+    match chunk.complete {
+        true => record::write(io.out, &read(chunk)),
+        false => record::write(io.out, &unread(chunk, placed)),
+    }
+}
+
+fn read(chunk: &PlannedChunk<'_>) -> Read {
+    Read {
+        path: Some(chunk.file.path.clone()),
+        path_b64: chunk.file.path_b64.clone(),
+        ..Read::of(chunk.id.repo.clone(), chunk.id.id)
+    }
+}
+
+/// The record of a planned chunk that is not read.
+fn unread(chunk: &PlannedChunk<'_>, placed: &Placed) -> Unread {
+    let segment = &placed.segment;
+    let leased = segment.status == SegmentStatus::Active;
+    Unread {
+        repo: chunk.id.repo.clone(),
+        path: chunk.file.path.clone(),
+        path_b64: chunk.file.path_b64.clone(),
+        lines: None,
+        id: Some(chunk.id.id),
+        tokens: chunk.tokens,
+        segment: Some(segment.id.clone()),
+        reader: segment.reader.clone(),
+        why: if leased { Why::Leased } else { Why::Pending },
+    }
+}
