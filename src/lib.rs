@@ -21,7 +21,7 @@ pub mod delivery;
 pub mod error;
 pub mod plan;
 pub mod plumbing;
-// pub mod porcelain;
+pub mod porcelain;
 pub mod record;
 pub mod store;
 pub mod text;
