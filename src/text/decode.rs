@@ -198,7 +198,7 @@ pub(super) fn split_end(encoding: Encoding, line: &[u8]) -> (&[u8], &[u8]) {
         Form::Utf16Be => (b"\0\r\0\n", b"\0\n"),
         _ => (b"\r\n", b"\n"),
     };
-    let whole = |end: &[u8]| line.ends_with(end) && (lf.len() == 1 || line.len() % 2 == 0);
+    let whole = |end: &[u8]| line.ends_with(end) && (lf.len() == 1 || line.len().is_multiple_of(2));
     let end = if whole(crlf) {
         crlf.len()
     } else if whole(lf) {

@@ -5,14 +5,19 @@
 //! gigabytes. The order of work on a file is [`Detector`], then [`Cutter`]; on a page it is
 //! [`Frame`], then [`show_lines`].
 
+mod chunk;
 mod decode;
 mod detect;
 mod encoding;
 mod frame;
 mod id;
+mod piece;
+mod rank;
 mod shown;
 mod tokens;
+mod window;
 
+pub use chunk::{Cut, Cutter, shown_tokens};
 pub use decode::decode;
 pub use detect::{Class, Detector, detect};
 pub use encoding::Encoding;

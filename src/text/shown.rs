@@ -33,7 +33,8 @@ fn is_utf16(encoding: Encoding) -> bool {
     matches!(encoding.form(), Form::Utf16Le | Form::Utf16Be)
 }
 
-fn push_content(out: &mut String, encoding: Encoding, content: &[u8]) {
+/// Appends a part of a line as shown, without its end.
+pub(super) fn push_content(out: &mut String, encoding: Encoding, content: &[u8]) {
     let readable = encoding == Encoding::UTF_8 || (content.is_ascii() && !is_utf16(encoding));
     match std::str::from_utf8(content) {
         Ok(text) if readable => push_text(out, text),

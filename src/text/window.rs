@@ -1,0 +1,139 @@
+//! Where to cut: the rule, apart from what is cut.
+//!
+//! Text is a row of atoms (lines, or small parts of a long line) with boundaries between them. Each
+//! boundary has a strength that depends on the text beside it alone. A span that does not fit in a
+//! chunk is cut at its strongest boundary, and so are its parts: the leaves of that tree are the
+//! chunks. Whether a boundary is a cut depends only on the span around it that holds no stronger
+//! one, so an edit moves the cuts next to it and no others.
+//!
+//! The tree is never built. Reading forward, the text after the last cut is kept while it fits; when
+//! it no longer does, its strongest boundary is a cut of that tree whatever follows. So the window
+//! is at most one chunk and one atom, and the work is linear.
+
+use std::collections::VecDeque;
+
+/// How good a place for a cut is, from the text beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Strength {
+    /// The kind of break; a higher one always wins.
+    pub class: u8,
+    /// A hash of the text after it: decides within a class.
+    pub hash: u64,
+}
+
+/// A place in a file, with sums over all text before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// The offset in the file's bytes.
+    pub byte: u64,
+    /// The line that begins, or goes on, here.
+    pub line: u64,
+    /// Tokens of the lines before, without their numbers.
+    pub tokens: u64,
+    /// Bytes of the lines before as shown, without their numbers.
+    pub shown: u64,
+}
+
+/// What fits in a chunk.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limit {
+    /// Tokens, numbers included.
+    pub tokens: u64,
+    /// Bytes as shown, numbers included.
+    pub bytes: u64,
+}
+
+/// What the number of each line is taken to cost, so that no cut depends on a line's number:
+/// seven digits.
+pub(super) const NUMBER: Limit = Limit { tokens: 3, bytes: 7 };
+
+impl Limit {
+    pub(super) fn holds(&self, from: &Mark, to: &Mark) -> bool {
+        let lines = to.line - from.line;
+        to.tokens - from.tokens + NUMBER.tokens * lines <= self.tokens
+            && to.shown - from.shown + NUMBER.bytes * lines <= self.bytes
+    }
+}
+
+/// The text since the last cut: it fits in a chunk, or is just being made to.
+#[derive(Debug)]
+pub(super) struct Window {
+    limit: Limit,
+    from: Mark,
+    to: Mark,
+    /// The boundaries inside, each stronger than all behind it: the first is the strongest.
+    ridge: VecDeque<Peak>,
+    /// The boundary at `from`, if it was cut by strength.
+    last_cut: Option<Peak>,
+}
+
+/// A boundary. Equal strengths (repeated lines) are told apart by their ordinal in the row, on the
+/// marks of a ruler: the more trailing zeros, the stronger. So a million equal lines are halved
+/// again and again, not peeled off one by one.
+#[derive(Debug, Clone, Copy)]
+struct Peak {
+    strength: Strength,
+    ordinal: u64,
+    mark: Mark,
+}
+
+impl Peak {
+    fn height(&self) -> (Strength, u32) {
+        (self.strength, self.ordinal.trailing_zeros())
+    }
+}
+
+impl Window {
+    pub(super) fn new(limit: Limit, at: Mark) -> Self {
+        Window { limit, from: at, to: at, ridge: VecDeque::new(), last_cut: None }
+    }
+
+    /// The last cut.
+    pub(super) fn start(&self) -> Mark {
+        self.from
+    }
+
+    /// The end of the text so far.
+    pub(super) fn end(&self) -> Mark {
+        self.to
+    }
+
+    /// Adds the atom that ends at `to` and is preceded by a boundary of the given strength.
+    pub(super) fn add(&mut self, strength: Strength, to: Mark) {
+        if self.to != self.from {
+            self.raise(strength);
+        }
+        self.to = to;
+    }
+
+    fn raise(&mut self, strength: Strength) {
+        while self.ridge.back().is_some_and(|peak| peak.strength < strength) {
+            self.ridge.pop_back();
+        }
+        let equal = self.ridge.back().or(self.last_cut.as_ref());
+        let before = equal.filter(|peak| peak.strength == strength).map_or(0, |peak| peak.ordinal);
+        let peak = Peak { strength, ordinal: before + 1, mark: self.to };
+        while self.ridge.back().is_some_and(|other| other.height() <= peak.height()) {
+            self.ridge.pop_back();
+        }
+        self.ridge.push_back(peak);
+    }
+
+    /// While the text does not fit: cuts at the strongest boundary, and gives what was cut off.
+    pub(super) fn overflow(&mut self) -> Option<(Mark, Mark)> {
+        if self.limit.holds(&self.from, &self.to) {
+            return None;
+        }
+        let peak = self.ridge.pop_front()?;
+        let from = std::mem::replace(&mut self.from, peak.mark);
+        self.last_cut = Some(peak);
+        Some((from, peak.mark))
+    }
+
+    /// Ends the text here, cuts, and goes on at `at`: gives what was left, if anything.
+    pub(super) fn restart(&mut self, at: Mark) -> Option<(Mark, Mark)> {
+        let rest = (self.from != self.to).then_some((self.from, self.to));
+        *self = Window::new(self.limit, at);
+        rest
+    }
+}
