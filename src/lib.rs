@@ -16,6 +16,8 @@
 //! holds this. `text` and `plan` are pure: no file, no clock, no database. Only `store` names
 //! rusqlite, only `cli` reads the environment or ends the process.
 
+pub mod admit;
 pub mod error;
 pub mod record;
 pub mod visible;
+pub mod walk;
