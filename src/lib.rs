@@ -16,9 +16,12 @@
 //! holds this. `text` and `plan` are pure: no file, no clock, no database. Only `store` names
 //! rusqlite, only `cli` reads the environment or ends the process.
 
+pub mod admit;
+pub mod beneath;
 pub mod cli;
 pub mod delivery;
 pub mod error;
+pub mod index;
 pub mod plan;
 pub mod plumbing;
 pub mod porcelain;
@@ -26,4 +29,6 @@ pub mod record;
 pub mod store;
 pub mod text;
 pub mod visible;
+pub mod walk;
+pub mod walk;
 pub mod workspace;

@@ -1,0 +1,96 @@
+//! The verdict on one path, without a walk: for events and for `why`.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::chain::{Dir, Ruling};
+use super::gitdir::is_repository;
+use super::policy::Policy;
+use super::rules::{Rule, RuleFiles};
+use crate::record::RepoPath;
+
+/// What admission says about one path, with all that lies above it.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// It is in.
+    Admitted,
+    /// It is out by a rule, its own or that of a directory above; for a directory in which tracked
+    /// files are in all the same, see [`Ruling::TrackedOnly`].
+    Ignored(Rule),
+    /// It belongs to the nested repository or submodule at this path.
+    Nested(RepoPath),
+    /// It lies beyond this symbolic link, or below this file, so it is not in the tree.
+    Beyond(RepoPath),
+}
+
+/// What a step down the path led to.
+enum Step {
+    Down(Dir, Option<OwnedFd>),
+    Stop(Verdict),
+}
+
+impl Policy {
+    /// Where `path` stands, whether it exists or not. `is_dir`: a directory and no link to one.
+    pub fn verdict(&self, path: &RepoPath, is_dir: bool) -> Verdict {
+        let mut names: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
+        let last = names.pop().unwrap_or_default();
+        let mut fd = open_root(self);
+        let mut dir = self.root(read_rules(self, fd.as_ref()));
+        for name in names {
+            match self.step(&dir, fd, name) {
+                Step::Down(below, its_fd) => (dir, fd) = (below, its_fd),
+                Step::Stop(place) => return place,
+            }
+        }
+        let (entry, below) = self.tracked().find(&dir.join(last));
+        let is_submodule = entry.is_some_and(|at| self.tracked().is_submodule(at));
+        let tracked = if is_dir { !below.is_empty() || is_submodule } else { entry.is_some() };
+        match self.judge_fully(&dir, last, is_dir, tracked) {
+            Ruling::Admitted => Verdict::Admitted,
+            Ruling::TrackedOnly(_) if is_dir => Verdict::Admitted,
+            Ruling::TrackedOnly(rule) | Ruling::Ignored(rule) => Verdict::Ignored(rule),
+        }
+    }
+
+    fn step(&self, dir: &Dir, fd: Option<OwnedFd>, name: &[u8]) -> Step {
+        let (entry, below) = self.tracked().find(&dir.join(name));
+        let is_submodule = entry.is_some_and(|at| self.tracked().is_submodule(at));
+        let tracked = !below.is_empty() || is_submodule;
+        if let Ruling::Ignored(rule) = self.judge_fully(dir, name, true, tracked) {
+            return Step::Stop(Verdict::Ignored(rule));
+        }
+        let here = || self.path_of(dir, name);
+        let fd = match fd.map(|fd| open_below(&fd, name)) {
+            Some(Err(Errno::NOTDIR | Errno::LOOP)) => return stop(here().map(Verdict::Beyond)),
+            Some(Ok(fd)) => Some(fd),
+            _ => None,
+        };
+        let is_nested = || fd.as_ref().is_some_and(is_repository);
+        if below.is_empty() && (is_submodule || is_nested()) {
+            return stop(here().map(Verdict::Nested));
+        }
+        let files = read_rules(self, fd.as_ref());
+        Step::Down(self.enter(dir, name, below, files), fd)
+    }
+}
+
+fn stop(place: Option<Verdict>) -> Step {
+    // A RepoPath's components are names, so there always is a place.
+    Step::Stop(place.unwrap_or(Verdict::Ignored(Rule::Builtin)))
+}
+
+fn read_rules(policy: &Policy, fd: Option<&OwnedFd>) -> RuleFiles {
+    fd.map(|fd| RuleFiles::read(fd, policy.in_git())).unwrap_or_default()
+}
+
+fn open_root(policy: &Policy) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(policy.root_path(), flags, Mode::empty()).ok()
+}
+
+fn open_below(dir: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
+}

@@ -1,0 +1,92 @@
+//! Opening, listing and stating, always relative to an open directory.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
+use rustix::io::{Errno, Result};
+
+use super::Stat;
+
+/// The names in one directory, in one allocation.
+#[derive(Debug, Default)]
+pub struct Listing {
+    bytes: Vec<u8>,
+    names: Vec<(usize, FileType)>,
+    /// What ended the listing early.
+    pub error: Option<Errno>,
+}
+
+impl Listing {
+    /// Lists an open directory.
+    pub fn read(dir: impl AsFd) -> Self {
+        let mut listing = Listing::default();
+        if let Err(error) = listing.fill(dir) {
+            listing.error = Some(error);
+        }
+        listing
+    }
+
+    /// The listing of a directory that cannot be listed, or (`None`) that is not there.
+    pub fn failed(error: Option<Errno>) -> Self {
+        Listing { error, ..Listing::default() }
+    }
+
+    fn fill(&mut self, dir: impl AsFd) -> Result<()> {
+        for entry in Dir::read_from(dir)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                self.bytes.extend_from_slice(name);
+                self.names.push((self.bytes.len(), entry.file_type()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Name and type; the type is unknown on some file systems.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
+        let mut start = 0;
+        self.names.iter().map(move |(end, file_type)| {
+            let name = &self.bytes[start..*end];
+            start = *end;
+            (name, *file_type)
+        })
+    }
+
+    /// Whether it has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.iter().any(|(other, _)| other == name.as_bytes())
+    }
+}
+
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// Opens the root, which may be given through a link.
+pub fn open_root(path: &Path) -> Result<OwnedFd> {
+    rustix::fs::open(path, DIRECTORY | OFlags::RDONLY, Mode::empty())
+}
+
+/// Opens a directory to list it. A link in its place is `ELOOP` or `ENOTDIR`.
+pub fn open_dir(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
+    let flags = DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
+}
+
+/// Opens a directory that may not be listed, to look up names in it.
+#[cfg(target_os = "linux")]
+pub fn open_to_search(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
+    let flags = DIRECTORY | OFlags::PATH | OFlags::NOFOLLOW;
+    rustix::fs::openat(dir, name, flags, Mode::empty())
+}
+
+/// Opens a directory that may not be listed, to look up names in it: not possible here.
+#[cfg(not(target_os = "linux"))]
+pub fn open_to_search(_dir: impl AsFd, _name: &[u8]) -> Result<OwnedFd> {
+    Err(Errno::ACCESS)
+}
+
+/// `lstat`.
+pub fn stat(dir: impl AsFd, name: &[u8]) -> Result<Stat> {
+    rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Stat::from(&stat))
+}

@@ -1,0 +1,368 @@
+//! One directory: list it, judge every name, hand on what is below.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::FileType;
+use rustix::io::Errno as Code;
+
+use super::list::{self, Listing};
+use super::queue::Queue;
+use super::{Entry, Errno, Kind, Stat};
+use crate::admit::{
+    Child, Dir, GIT_RULES, OWN_RULES, Policy, RuleFiles, Ruling, Tracked, is_repository,
+};
+use crate::error::{Error, Result};
+use crate::visible;
+
+/// Deeper directories are reached from the root again, name by name, instead of holding the one
+/// above open: so the number of open files has a bound whatever the tree.
+const HELD_DEPTH: usize = 64;
+
+/// Entries are handed on in batches of about this many.
+const BATCH: usize = 1024;
+
+/// A directory to visit.
+pub struct Job {
+    way: Way,
+    parent: Dir,
+    name: Vec<u8>,
+    /// Git's index has an entry of exactly this path, beside those below.
+    entry: Option<usize>,
+    below: Range<usize>,
+}
+
+/// How to get to a directory.
+enum Way {
+    /// It is the root, open.
+    Root(OwnedFd),
+    /// By name from the one above, or from the root when that is not held open.
+    Name(Option<Arc<OwnedFd>>, usize),
+    /// Not at all: it is not there, or what is above it cannot be searched.
+    None(Option<Code>),
+}
+
+impl Job {
+    /// The root of a walk.
+    pub fn root(policy: &Policy) -> Result<Self> {
+        use std::os::unix::ffi::OsStrExt;
+        let path = policy.root_path();
+        let fd = list::open_root(path).map_err(|code| {
+            Error::io("read", visible::quote_path(path.as_os_str().as_bytes()), &code.into())
+        })?;
+        let parent = policy.root(RuleFiles::default());
+        Ok(Job { way: Way::Root(fd), parent, name: Vec::new(), entry: None, below: 0..0 })
+    }
+}
+
+/// A directory being visited: open, or known by git's index alone.
+struct Here {
+    dir: Dir,
+    fd: Option<Arc<OwnedFd>>,
+    depth: usize,
+}
+
+/// What one thread of a walk works with.
+pub struct Visitor<'a> {
+    policy: &'a Policy,
+    tracked: &'a Tracked,
+    sink: &'a (dyn Fn(Vec<Entry>) + Sync),
+    queue: &'a Queue<Job>,
+    dirty: &'a AtomicBool,
+    batch: Vec<Entry>,
+    jobs: Vec<Job>,
+}
+
+impl<'a> Visitor<'a> {
+    /// Ready to run.
+    pub fn new(
+        policy: &'a Policy,
+        sink: &'a (dyn Fn(Vec<Entry>) + Sync),
+        queue: &'a Queue<Job>,
+        dirty: &'a AtomicBool,
+    ) -> Self {
+        let tracked = policy.tracked();
+        let (batch, jobs) = (Vec::with_capacity(BATCH), Vec::new());
+        Visitor { policy, tracked, sink, queue, dirty, batch, jobs }
+    }
+
+    /// Takes jobs until none is left.
+    pub fn run(mut self) {
+        while let Some(mut taken) = self.queue.take() {
+            if let Some(job) = taken.job() {
+                self.visit(job);
+            }
+            self.queue.push(std::mem::take(&mut self.jobs));
+            if self.batch.len() >= BATCH {
+                (self.sink)(std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH)));
+            }
+        }
+        if !self.batch.is_empty() {
+            (self.sink)(self.batch);
+        }
+    }
+
+    fn visit(&mut self, job: Job) {
+        let (fd, depth) = match job.way {
+            Way::Name(ref fd, depth) => (fd.clone(), depth),
+            Way::None(error) => return self.visit_gone(&job, error),
+            Way::Root(fd) => {
+                let listing = Listing::read(&fd);
+                let dir = self.policy.root(self.rule_files(&fd, &listing));
+                return self.contents(&Here { dir, fd: Some(Arc::new(fd)), depth: 0 }, &listing);
+            }
+        };
+        match self.open(&job, fd) {
+            Ok(fd) => self.visit_open(&job, fd, depth),
+            Err((code, search)) => self.visit_closed(&job, code, search, depth),
+        }
+    }
+
+    /// Opens a directory; when it may not be listed, perhaps to look up names in it.
+    fn open(
+        &self,
+        job: &Job,
+        above: Option<Arc<OwnedFd>>,
+    ) -> std::result::Result<OwnedFd, (Code, Option<OwnedFd>)> {
+        let above = match above {
+            Some(fd) => fd,
+            None => Arc::new(self.open_from_root(&job.parent).map_err(|code| (code, None))?),
+        };
+        list::open_dir(&above, &job.name).map_err(|code| {
+            let denied = code == Code::ACCESS;
+            (code, denied.then(|| list::open_to_search(&above, &job.name).ok()).flatten())
+        })
+    }
+
+    fn open_from_root(&self, dir: &Dir) -> rustix::io::Result<OwnedFd> {
+        let mut fd = list::open_root(self.policy.root_path())?;
+        let Some(path) = self.policy.path_of_dir(dir) else { return Ok(fd) };
+        for name in path.as_bytes().split(|b| *b == b'/') {
+            fd = list::open_dir(&fd, name)?;
+        }
+        Ok(fd)
+    }
+
+    fn rule_files(&self, fd: &OwnedFd, listing: &Listing) -> RuleFiles {
+        let any = listing
+            .iter()
+            .any(|(name, _)| name == GIT_RULES.as_bytes() || name == OWN_RULES.as_bytes());
+        if any { RuleFiles::read(fd, self.policy.in_git()) } else { RuleFiles::default() }
+    }
+
+    fn visit_open(&mut self, job: &Job, fd: OwnedFd, depth: usize) {
+        let listing = Listing::read(&fd);
+        if job.below.is_empty() && listing.has(".git") && is_repository(&fd) {
+            return self.emit(&job.parent, &job.name, job.entry.is_some(), Kind::Repository);
+        }
+        match listing.error {
+            Some(code) => self.emit_unreadable(job, code),
+            None => self.emit_absent(&job.parent, &job.name, job.entry),
+        }
+        let files = self.rule_files(&fd, &listing);
+        let dir = self.policy.enter(&job.parent, &job.name, job.below.clone(), files);
+        self.contents(&Here { dir, fd: Some(Arc::new(fd)), depth }, &listing);
+    }
+
+    /// A directory that cannot be listed, or that has gone since its parent was listed.
+    fn visit_closed(&mut self, job: &Job, code: Code, search: Option<OwnedFd>, depth: usize) {
+        if is_gone(code) {
+            self.emit_absent(&job.parent, &job.name, job.entry);
+            return self.visit_gone(job, None);
+        }
+        self.emit_unreadable(job, code);
+        let Some(fd) = search else { return self.visit_gone(job, Some(code)) };
+        let files = RuleFiles::read(&fd, self.policy.in_git());
+        let dir = self.policy.enter(&job.parent, &job.name, job.below.clone(), files);
+        let listing = Listing::failed(Some(code));
+        self.contents(&Here { dir, fd: Some(Arc::new(fd)), depth }, &listing);
+    }
+
+    /// A directory known by what git tracks below it.
+    fn visit_gone(&mut self, job: &Job, error: Option<Code>) {
+        let files = RuleFiles::default();
+        let dir = self.policy.enter(&job.parent, &job.name, job.below.clone(), files);
+        let listing = Listing::failed(error);
+        self.contents(&Here { dir, fd: None, depth: 0 }, &listing);
+    }
+
+    fn contents(&mut self, here: &Here, listing: &Listing) {
+        let children = self.tracked.children(here.dir.tracked(), here.dir.prefix());
+        let mut seen = vec![false; children.len()];
+        for (name, file_type) in listing.iter() {
+            let at = children.binary_search_by(|child| child.name.cmp(name)).ok();
+            if let Some(at) = at {
+                seen[at] = true;
+            }
+            self.name(here, name, file_type, at.map(|at| &children[at]));
+        }
+        for (child, _) in children.iter().zip(seen).filter(|(_, seen)| !seen) {
+            match listing.error {
+                Some(code) => self.unlisted(here, child, code),
+                None => self.missing(here, child),
+            }
+        }
+    }
+
+    /// A name that the directory has.
+    fn name(&mut self, here: &Here, name: &[u8], file_type: FileType, child: Option<&Child<'_>>) {
+        let Some(fd) = &here.fd else { return };
+        match file_type {
+            FileType::Directory => self.directory(here, name, child),
+            FileType::Unknown => match list::stat(fd, name) {
+                Ok(stat) if stat.file_type() == FileType::Directory => {
+                    self.directory(here, name, child);
+                }
+                stat => self.file(here, name, child, || stat),
+            },
+            _ => self.file(here, name, child, || list::stat(fd, name)),
+        }
+    }
+
+    fn directory(&mut self, here: &Here, name: &[u8], child: Option<&Child<'_>>) {
+        let entry = child.and_then(|child| child.entry);
+        let below = child.map_or(0..0, |child| child.below.clone());
+        let is_submodule =
+            below.is_empty() && entry.is_some_and(|at| self.tracked.is_submodule(at));
+        let tracked = is_submodule || !below.is_empty();
+        if let Ruling::Ignored(rule) = self.policy.judge(&here.dir, name, true, tracked) {
+            return self.emit(&here.dir, name, entry.is_some(), Kind::Ignored(rule));
+        }
+        if is_submodule {
+            return self.emit(&here.dir, name, true, Kind::Repository);
+        }
+        let fd = here.fd.clone().filter(|_| here.depth < HELD_DEPTH);
+        let (way, parent) = (Way::Name(fd, here.depth + 1), here.dir.clone());
+        self.jobs.push(Job { way, parent, name: name.to_vec(), entry, below });
+    }
+
+    /// Anything but a directory.
+    fn file(
+        &mut self,
+        here: &Here,
+        name: &[u8],
+        child: Option<&Child<'_>>,
+        stat: impl FnOnce() -> rustix::io::Result<Stat>,
+    ) {
+        if let Some(child) = child {
+            self.gone_below(here, child, true, None);
+        }
+        let entry = child.and_then(|child| child.entry);
+        match self.policy.judge(&here.dir, name, false, entry.is_some()) {
+            Ruling::Admitted | Ruling::TrackedOnly(_) => self.stated(here, name, entry, stat()),
+            Ruling::Ignored(rule) => {
+                self.emit(&here.dir, name, entry.is_some(), Kind::Ignored(rule));
+            }
+        }
+    }
+
+    /// An admitted file, by what `lstat` says now.
+    fn stated(
+        &mut self,
+        here: &Here,
+        name: &[u8],
+        entry: Option<usize>,
+        stat: rustix::io::Result<Stat>,
+    ) {
+        let stat = match stat {
+            Ok(stat) => stat,
+            Err(code) if is_gone(code) => return self.emit_absent(&here.dir, name, entry),
+            Err(code) => return self.emit(&here.dir, name, entry.is_some(), unreadable(code)),
+        };
+        if let Some(at) = entry {
+            self.compare(at, Some(&stat));
+        }
+        let kind = match stat.file_type() {
+            FileType::RegularFile => Kind::File,
+            FileType::Symlink => Kind::Symlink,
+            FileType::Directory => return self.directory_by_surprise(here, name, entry),
+            _ => Kind::Special,
+        };
+        let tracked = entry.is_some();
+        self.push(&here.dir, name, tracked, kind, Some(stat));
+    }
+
+    /// A directory that was no directory when its parent was listed, or whose parent has no list.
+    fn directory_by_surprise(&mut self, here: &Here, name: &[u8], entry: Option<usize>) {
+        let child = Child { name, entry, below: 0..0 };
+        self.directory(here, name, Some(&child));
+    }
+
+    /// A tracked child of a directory that could not be listed whole.
+    fn unlisted(&mut self, here: &Here, child: &Child<'_>, code: Code) {
+        if child.below.is_empty() {
+            let stat = || here.fd.as_ref().map_or(Err(code), |fd| list::stat(fd, child.name));
+            return self.file(here, child.name, Some(child), stat);
+        }
+        match here.fd {
+            Some(_) => self.directory(here, child.name, Some(child)),
+            None => self.gone_below(here, child, false, Some(code)),
+        }
+    }
+
+    /// A tracked child that the directory does not have.
+    fn missing(&mut self, here: &Here, child: &Child<'_>) {
+        self.emit_absent(&here.dir, child.name, child.entry);
+        self.gone_below(here, child, child.entry.is_some(), None);
+    }
+
+    /// Tracked paths below a name that is no directory now, or below one that cannot be reached.
+    /// `has_entry`: the name itself has got its entry already.
+    fn gone_below(&mut self, here: &Here, child: &Child<'_>, has_entry: bool, error: Option<Code>) {
+        if child.below.is_empty() {
+            return;
+        }
+        match self.policy.judge(&here.dir, child.name, true, true) {
+            Ruling::Ignored(_) if has_entry => {}
+            Ruling::Ignored(rule) => {
+                self.emit(&here.dir, child.name, false, Kind::Ignored(rule));
+            }
+            Ruling::Admitted | Ruling::TrackedOnly(_) => {
+                let (parent, name) = (here.dir.clone(), child.name.to_vec());
+                let below = child.below.clone();
+                self.jobs.push(Job { way: Way::None(error), parent, name, entry: None, below });
+            }
+        }
+    }
+
+    fn emit_absent(&mut self, dir: &Dir, name: &[u8], entry: Option<usize>) {
+        let Some(at) = entry else { return };
+        self.compare(at, None);
+        let kind = match self.policy.judge(dir, name, self.tracked.is_directory(at), true) {
+            Ruling::Ignored(rule) => Kind::Ignored(rule),
+            Ruling::Admitted | Ruling::TrackedOnly(_) => Kind::Absent,
+        };
+        self.emit(dir, name, true, kind);
+    }
+
+    fn emit_unreadable(&mut self, job: &Job, code: Code) {
+        self.emit(&job.parent, &job.name, job.entry.is_some(), unreadable(code));
+    }
+
+    fn compare(&self, entry: usize, now: Option<&Stat>) {
+        if !self.dirty.load(Ordering::Relaxed) && self.policy.is_dirty(entry, now) {
+            self.dirty.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn emit(&mut self, dir: &Dir, name: &[u8], tracked: bool, kind: Kind) {
+        self.push(dir, name, tracked, kind, None);
+    }
+
+    fn push(&mut self, dir: &Dir, name: &[u8], tracked: bool, kind: Kind, stat: Option<Stat>) {
+        // A hostile index can name what is no path here; the walk has not gone there.
+        if let Some(path) = self.policy.path_of(dir, name) {
+            self.batch.push(Entry { path, kind, tracked, stat });
+        }
+    }
+}
+
+fn unreadable(code: Code) -> Kind {
+    Kind::Unreadable(Errno(code))
+}
+
+fn is_gone(code: Code) -> bool {
+    matches!(code, Code::NOENT | Code::NOTDIR | Code::LOOP)
+}
