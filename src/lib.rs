@@ -30,5 +30,4 @@ pub mod store;
 pub mod text;
 pub mod visible;
 pub mod walk;
-pub mod walk;
 pub mod workspace;

@@ -32,6 +32,16 @@ enum Step {
 }
 
 impl Policy {
+    /// Whether git's index has exactly this path.
+    pub fn is_tracked(&self, path: &RepoPath) -> bool {
+        let mut full = self.top_path().to_vec();
+        if !full.is_empty() {
+            full.push(b'/');
+        }
+        full.extend_from_slice(path.as_bytes());
+        self.tracked().find(&full).0.is_some()
+    }
+
     /// Where `path` stands, whether it exists or not. `is_dir`: a directory and no link to one.
     pub fn verdict(&self, path: &RepoPath, is_dir: bool) -> Verdict {
         let mut names: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();

@@ -111,6 +111,11 @@ impl Policy {
         &self.root
     }
 
+    /// The root's path relative to the top of the work tree; empty when it is the top.
+    pub(super) fn top_path(&self) -> &[u8] {
+        self.top.path()
+    }
+
     /// Whether the root is in a git repository.
     pub fn in_git(&self) -> bool {
         self.git.is_some()

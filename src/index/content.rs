@@ -152,9 +152,9 @@ impl<'a> Builder<'a> {
             size: self.size,
             hash: self.hasher.finalize().into(),
             encoding: Some(self.encoding.to_string()),
-            unterminated: self.size > 0 && !self.encoding.ends_line(self.tail),
+            unterminated: self.size > 0 && !self.encoding.ends_line(self.size, self.tail),
             lines: self.cuts.last().map_or(0, |cut| cut.lines.last),
-            tokens: self.cuts.iter().map(|cut| shown_tokens(cut.tokens, cut.lines).0).sum(),
+            tokens: self.cuts.iter().map(|cut| shown_tokens(cut.tokens, cut.lines)).sum(),
             cuts,
         }
     }

@@ -8,7 +8,7 @@ use super::stat::{self, Young};
 use crate::beneath::Root;
 use crate::record::Fate;
 use crate::store::ledger::{Content, FileRow, StatBytes};
-use crate::walk::{Entry, Errno, Found, Stat};
+use crate::walk::{Entry, Kind, Stat, errno_text};
 
 /// How often a file that changes under the reader is read before it is left for the next scan.
 const TRIES: usize = 3;
@@ -23,36 +23,36 @@ pub enum Outcome {
 
 /// Reads what the walk found.
 pub fn read_entry(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader) -> Outcome {
-    match entry.found {
-        Found::File(_) => read_file(root, entry, young, reader),
+    match entry.kind {
+        Kind::File => read_file(root, entry, young, reader),
         _ => Outcome::Row(row(entry)),
     }
 }
 
 /// The fate of what was found, as far as the walk can tell: a file may prove binary.
-pub fn fate(found: &Found) -> Fate {
-    match found {
-        Found::File(_) => Fate::Text,
-        Found::Symlink(_) => Fate::Symlink,
-        Found::Repository => Fate::Repository,
-        Found::Special(_) => Fate::Special,
-        Found::Absent => Fate::Absent,
-        Found::Unreadable(_) => Fate::Unreadable,
-        Found::Ignored(_) => Fate::Ignored,
+pub fn fate(kind: &Kind) -> Fate {
+    match kind {
+        Kind::File => Fate::Text,
+        Kind::Symlink => Fate::Symlink,
+        Kind::Repository => Fate::Repository,
+        Kind::Special => Fate::Special,
+        Kind::Absent => Fate::Absent,
+        Kind::Unreadable(_) => Fate::Unreadable,
+        Kind::Ignored(_) => Fate::Ignored,
     }
 }
 
 /// The rule or the errno of what was found, as the ledger keeps it.
-pub fn detail(found: &Found) -> Option<String> {
-    match found {
-        Found::Unreadable(errno) => Some(errno.to_string()),
-        Found::Ignored(rule) => Some(rule.to_string()),
+pub fn detail(kind: &Kind) -> Option<String> {
+    match kind {
+        Kind::Unreadable(errno) => Some(errno.to_string()),
+        Kind::Ignored(rule) => Some(rule.to_string()),
         _ => None,
     }
 }
 
 fn row(entry: Entry) -> FileRow {
-    let (fate, detail) = (fate(&entry.found), detail(&entry.found));
+    let (fate, detail) = (fate(&entry.kind), detail(&entry.kind));
     FileRow { path: entry.path, fate, detail, stat: None, racy: false, content: None }
 }
 
@@ -65,9 +65,10 @@ fn read_file(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader
             Outcome::Row(FileRow { fate, stat, racy, content: Some(content), ..row(entry) })
         }
         Err(errno) if is_gone(errno) && !entry.tracked => Outcome::Gone,
-        Err(errno) if is_gone(errno) => Outcome::Row(row(Entry { found: Found::Absent, ..entry })),
+        Err(errno) if is_gone(errno) => Outcome::Row(row(Entry { kind: Kind::Absent, ..entry })),
         Err(errno) => {
-            Outcome::Row(row(Entry { found: Found::Unreadable(Errno::from(errno)), ..entry }))
+            let detail = Some(errno_text(&errno.into()));
+            Outcome::Row(FileRow { fate: Fate::Unreadable, detail, ..row(entry) })
         }
     }
 }
@@ -108,10 +109,7 @@ fn is_gone(errno: rustix::io::Errno) -> bool {
     matches!(errno, E::NOENT | E::LOOP | E::NOTDIR | E::NXIO)
 }
 
-/// The stat data of a file as the ledger keeps it.
-pub fn stat_bytes(found: &Found) -> Option<StatBytes> {
-    match found {
-        Found::File(stat) => Some(stat::to_bytes(stat)),
-        _ => None,
-    }
+/// The stat data of an entry as the ledger keeps it.
+pub fn stat_bytes(entry: &Entry) -> Option<StatBytes> {
+    entry.stat.as_ref().map(stat::to_bytes)
 }

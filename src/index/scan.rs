@@ -16,7 +16,7 @@ use crate::record::{Fate, Progress, RepoPath, Sync, SyncMode};
 use crate::store::ledger::{Batch, Changes, Known, Ledger};
 use crate::text::{CHUNKER_VERSION, Tokenizer, chunk_id};
 use crate::visible::quote_path;
-use crate::walk::{self, Entry, Found};
+use crate::walk::{self, Entry, Kind};
 
 /// How many files a transaction takes: bounds the write-ahead log, and what a crash undoes.
 const BATCH: usize = 2048;
@@ -144,16 +144,16 @@ fn sort(
 }
 
 fn is_unchanged(entry: &Entry, known: &Known) -> bool {
-    match entry.found {
-        Found::File(_) => {
+    match entry.kind {
+        Kind::File => {
             matches!(known.fate, Fate::Text | Fate::Binary)
                 && !known.racy
                 && known.stat.is_some()
-                && known.stat == stat_bytes(&entry.found)
+                && known.stat == stat_bytes(entry)
         }
         _ => {
-            known.fate == fate(&entry.found)
-                && known.detail.as_deref() == detail(&entry.found).as_deref()
+            known.fate == fate(&entry.kind)
+                && known.detail.as_deref() == detail(&entry.kind).as_deref()
         }
     }
 }

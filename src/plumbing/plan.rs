@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::cli::{Io, Tool};
 use crate::error::{Error, Result};
 use crate::plan::{
     Input, Planner, PolicyOptions, TOKENIZERS, parse_order, parse_share, parse_tokens,
@@ -89,6 +90,20 @@ pub struct PolicyArgs {
 }
 
 impl PolicyArgs {
+    /// The options as they would be typed, for the command line of `auwai-plan`.
+    pub fn typed(&self) -> Vec<(&'static str, String)> {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let all = [
+            ("--context-window", number(self.context_window)),
+            ("--fixed-prompt", number(self.fixed_prompt)),
+            ("--reserve", number(self.reserve)),
+            ("--safety", self.safety.map(|ppm| format!("0.{ppm:06}"))),
+            ("--tokenizer", self.tokenizer.clone()),
+            ("--page", number(self.page)),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
     /// What is meant, over `base`.
     pub fn over(&self, base: PolicyOptions) -> PolicyOptions {
         PolicyOptions {
@@ -100,6 +115,29 @@ impl PolicyArgs {
             page: self.page.or(base.page),
             ..base
         }
+    }
+}
+
+/// Pack chunks into segments that fit a context window
+#[derive(Debug, clap::Parser)]
+#[command(name = "auwai-plan", version, max_term_width = 100)]
+pub struct PlanTool {
+    /// Tell a failure as an `error` record on standard output too
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    args: Args,
+}
+
+impl Tool for PlanTool {
+    const NAME: &'static str = "auwai-plan";
+
+    fn json(&self) -> bool {
+        self.json
+    }
+
+    fn run(self, io: &mut Io<'_>) -> Result<()> {
+        run(&self.args, &mut *io.input, io.out)
     }
 }
 

@@ -7,7 +7,7 @@
 //! failure.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, PipeReader, Read, Write};
+use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
@@ -102,13 +102,27 @@ impl Pipeline {
 
     /// Starts the stages; `input` is the first one's standard input.
     pub fn start_with(stages: &[Stage], input: Stdio, io: &mut Io<'_>) -> Result<Pipeline> {
+        Self::join(stages, input, None, io)
+    }
+
+    /// Starts the stages; what the acknowledging one prints goes into `sink`.
+    pub fn start_into(stages: &[Stage], sink: PipeWriter, io: &mut Io<'_>) -> Result<Pipeline> {
+        Self::join(stages, Stdio::null(), Some(sink), io)
+    }
+
+    fn join(
+        stages: &[Stage],
+        input: Stdio,
+        mut sink: Option<PipeWriter>,
+        io: &mut Io<'_>,
+    ) -> Result<Pipeline> {
         trace::print(stages, io);
         io.out.flush().map_err(|e| Error::io("write to", "standard output", &e))?;
         let mut pipeline = Pipeline { running: Vec::new(), output: None, forward: Forward::new()? };
         let mut input = Some(input);
         for stage in stages {
             let stdin = input.take().unwrap_or_else(Stdio::null);
-            let output = pipeline.spawn(stage, stdin)?;
+            let output = pipeline.spawn(stage, stdin, &mut sink)?;
             match pipeline.running.len() == stages.len() {
                 true => pipeline.output = Some(output),
                 false => input = Some(Stdio::from(output)),
@@ -117,7 +131,12 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    fn spawn(&mut self, stage: &Stage, stdin: Stdio) -> Result<PipeReader> {
+    fn spawn(
+        &mut self,
+        stage: &Stage,
+        stdin: Stdio,
+        sink: &mut Option<PipeWriter>,
+    ) -> Result<PipeReader> {
         let start = |e: &std::io::Error| Error::io("start", "auwai", e);
         let program = std::env::current_exe().map_err(|e| start(&e))?;
         let (reader, writer) = std::io::pipe().map_err(|e| start(&e))?;
@@ -128,6 +147,9 @@ impl Pipeline {
                 command.stdout(writer);
             }
             Output::Acks => {
+                if let Some(sink) = sink.take() {
+                    command.stdout(sink);
+                }
                 let mapping = FdMapping { parent_fd: OwnedFd::from(writer), child_fd: ACK_FD };
                 command.fd_mappings(vec![mapping]).map_err(|e| {
                     Error::failed("bug", "two descriptors with one number").because(e)

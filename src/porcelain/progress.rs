@@ -43,10 +43,10 @@ impl Bar {
         self.0.tick();
     }
 
-    /// Tells how much is done, and what is going on.
-    pub fn at(&self, done: u64, doing: &str) {
-        self.0.set_position(done);
-        self.0.set_message(doing.to_string());
+    /// One more is done: this.
+    pub fn advance(&self, what: &str) {
+        self.0.set_message(what.to_string());
+        self.0.inc(1);
     }
 
     /// Takes the line away.

@@ -46,7 +46,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     let plan = plan::ensure(&args.plan, &target, common, io)?;
     let _lock = hold(&target)?;
-    let queue = Queue::new(&target, io)?;
+    let queue = Queue::new(&target);
     queue.release_stale(io)?;
     let title = format!("reading {}", target.workspace().name());
     let bar = Bar::of(common.progress, io, &title, plan.segments);

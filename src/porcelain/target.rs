@@ -11,7 +11,7 @@ use super::registry;
 use crate::cli::Io;
 use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
-use crate::record::{Record, SegmentId, Status};
+use crate::record::{SegmentId, Status};
 use crate::visible::quote_path;
 use crate::workspace::{Member, Workspace, repository_around, workspace_around};
 

@@ -35,12 +35,21 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let answer = ask(args.planned, &target, common, io, &mut |row, io| {
         if common.json { record::write(io.out, &row) } else { tell_row(&row, &target, io) }
     })?;
-    if common.json {
-        record::write(io.out, &answer.status)?;
-    } else {
-        tell(&answer, io)?;
+    finish(&answer, &target, common, io)
+}
+
+/// Tells the sums, and gives the verdict.
+pub fn finish(
+    answer: &Answer,
+    target: &Target,
+    common: &Common,
+    io: &mut Io<'_>,
+) -> Result<()> {
+    match common.json {
+        true => record::write(io.out, &answer.status)?,
+        false => tell(answer, io)?,
     }
-    answer.verdict(&target)
+    answer.verdict(target)
 }
 
 /// Runs `unread`.
@@ -119,7 +128,8 @@ pub fn ask(
     }
 }
 
-fn tell_row(row: &Unread, target: &Target, io: &mut Io<'_>) -> Result<()> {
+/// A row, with the command that finishes it.
+pub fn tell_row(row: &Unread, target: &Target, io: &mut Io<'_>) -> Result<()> {
     let command = match (&row.segment, row.why) {
         (Some(segment), Why::Pending | Why::Leased) => {
             format!("  (auwai read --segment {segment}{})", target.flag())
@@ -131,7 +141,7 @@ fn tell_row(row: &Unread, target: &Target, io: &mut Io<'_>) -> Result<()> {
 }
 
 /// The counts, and the share that is read.
-pub fn tell(answer: &Answer, io: &mut Io<'_>) -> Result<()> {
+fn tell(answer: &Answer, io: &mut Io<'_>) -> Result<()> {
     let status = &answer.status;
     let share = percent(status.tokens.complete, status.tokens.planned);
     let share = if answer.rows > 0 { share.min(99) } else { share };

@@ -10,6 +10,7 @@ use super::target::{Target, state_dir};
 use super::verbs::FullreadVerb;
 use crate::cli::Io;
 use crate::error::Result;
+use crate::record::{self, Repo};
 use crate::visible::quote_path;
 use crate::workspace::{Member, Workspace};
 
@@ -116,25 +117,17 @@ fn list_members(common: &Common, io: &mut Io<'_>) -> Result<()> {
     let workspace = opened(common, io)?;
     for member in workspace.members() {
         match common.json {
-            true => crate::record::write(io.out, &record(member))?,
+            true => record::write(io.out, &Repo::at(&member.name, &member.path))?,
             false => super::line(io, &row(member))?,
         }
     }
     Ok(())
 }
 
-fn record(member: &Member) -> crate::record::Repo {
-    let name = member.name.clone();
-    crate::record::Repo { name, ..crate::record::Repo::at(&member.path) }
-}
-
 fn list_all(common: &Common, io: &mut Io<'_>) -> Result<()> {
     for (name, root) in registry(io).list()? {
         match common.json {
-            true => {
-                let repo = crate::record::Repo { name, ..crate::record::Repo::at(&root) };
-                crate::record::write(io.out, &repo)?;
-            }
+            true => record::write(io.out, &Repo::at(&name, &root))?,
             false => super::line(io, &format!("{name}\t{}", shown(&root)))?,
         }
     }

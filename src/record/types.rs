@@ -602,6 +602,9 @@ pub struct Status {
     pub tokens: Done,
     /// Paths by fate, over all repositories; fates that have none are left out.
     pub fates: std::collections::BTreeMap<String, u64>,
+    /// The page size in characters that the plan was made with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub page: Option<u64>,
     /// Who has which segment.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub active: Vec<Holder>,

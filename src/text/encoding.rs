@@ -51,6 +51,15 @@ impl Encoding {
         }
     }
 
+    /// Whether a file of `size` bytes that ends with `tail` ends with a line end.
+    pub fn ends_line(self, size: u64, tail: [u8; 2]) -> bool {
+        match self.form() {
+            Form::Utf16Le => size.is_multiple_of(2) && tail == *b"\n\0",
+            Form::Utf16Be => size.is_multiple_of(2) && tail == *b"\0\n",
+            _ => tail[1] == b'\n',
+        }
+    }
+
     /// The decoder's table.
     pub(super) fn table(self) -> &'static encoding_rs::Encoding {
         self.0

@@ -5,6 +5,7 @@
 
 mod config;
 mod locate;
+mod lock;
 mod member;
 mod registry;
 mod state;
@@ -14,6 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use locate::{repository_around, workspace_around};
+pub use lock::Lock;
 pub use member::Member;
 pub use registry::Registry;
 pub use state::StateDir;

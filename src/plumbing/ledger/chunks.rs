@@ -109,7 +109,7 @@ fn chunk(
         ord,
         bytes: cut.bytes,
         lines: cut.lines,
-        tokens: shown_tokens(cut.tokens, cut.lines),
+        tokens: record::Tokens(shown_tokens(cut.tokens, cut.lines)),
         frame_tokens,
         piece: cut.piece,
         complete,

@@ -120,7 +120,7 @@ impl<'a> Check<'a> {
         if self.only_planned && planned.is_none() {
             return Ok(());
         }
-        let tokens = shown_tokens(cut.tokens, cut.lines);
+        let tokens = Tokens(shown_tokens(cut.tokens, cut.lines));
         let complete = planned.is_some_and(|planned| planned.complete);
         self.count(tokens, complete);
         if complete {

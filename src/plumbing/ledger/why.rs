@@ -7,14 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use super::files::file;
 use super::source::Source;
 use super::{Repos, StateOption};
-use crate::admit::{Place, Policy};
+use crate::admit::{Policy, Verdict};
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::{self, End, Fate, File, RepoPath};
 use crate::store::ledger::{Ledger, Row};
 use crate::text::{self, Class};
 use crate::visible::quote_path;
-use crate::walk::Errno;
+use crate::walk::errno_text;
 
 /// Say what becomes of each PATH and why, as `file` records
 ///
@@ -60,19 +60,19 @@ impl Why {
     fn explain(&self, path: &RepoPath) -> Result<Option<File>> {
         let found = std::fs::symlink_metadata(path.under(&self.source.root));
         let is_dir = found.as_ref().is_ok_and(Metadata::is_dir);
-        let place = self.policy.verdict(path, is_dir);
-        match (place, found) {
+        let verdict = self.policy.verdict(path, is_dir);
+        match (verdict, found) {
             (_, Err(e)) if !is_missing(&e) => Ok(Some(self.unreadable(path, &e))),
-            (Place::Admitted, Err(_)) => {
+            (Verdict::Admitted, Err(_)) => {
                 Ok(self.policy.is_tracked(path).then(|| self.plain(path, Fate::Absent)))
             }
             (_, Err(_)) => Ok(None),
-            (Place::Ignored(rule), Ok(_)) => Ok(Some(self.ignored(path, rule.to_string()))),
-            (Place::Nested(at), Ok(_)) => Ok(Some(self.nested(path, &at))),
-            (Place::Beyond(at), Ok(_)) => {
+            (Verdict::Ignored(rule), Ok(_)) => Ok(Some(self.ignored(path, rule.to_string()))),
+            (Verdict::Nested(at), Ok(_)) => Ok(Some(self.nested(path, &at))),
+            (Verdict::Beyond(at), Ok(_)) => {
                 Ok(Some(self.ignored(path, format!("beyond the link {}", at.display()))))
             }
-            (Place::Admitted, Ok(found)) => self.admitted(path, &found).map(Some),
+            (Verdict::Admitted, Ok(found)) => self.admitted(path, &found).map(Some),
         }
     }
 
@@ -126,8 +126,7 @@ impl Why {
     }
 
     fn unreadable(&self, path: &RepoPath, e: &std::io::Error) -> File {
-        let errno = rustix::io::Errno::from_io_error(e).unwrap_or(rustix::io::Errno::IO);
-        File { errno: Some(Errno::from(errno).to_string()), ..self.plain(path, Fate::Unreadable) }
+        File { errno: Some(errno_text(e)), ..self.plain(path, Fate::Unreadable) }
     }
 
     fn plain(&self, path: &RepoPath, fate: Fate) -> File {
