@@ -79,12 +79,12 @@ pub(super) fn cost(last: Option<&Last>, file: &Rc<File>, part: &Part) -> Cost {
     let before = last.filter(|last| last.joins(file, part));
     let frame = if before.is_none_or(|last| last.piece || part.piece) { part.frame } else { 0 };
     let line = if before.is_none() { part.frame.saturating_add(BRIEF_LINE_TOKENS) } else { 0 };
-    let id = file.name_bound + ID_SEPARATORS + id_bound(part.id.0);
+    let id = file.name_bound + ID_SEPARATORS + part.id_bound;
     Cost { shown: part.tokens.saturating_add(frame), listed: line.saturating_add(id) }
 }
 
 /// An upper bound of the tokens of an id's 16 hex digits.
-fn id_bound(id: u64) -> u64 {
+pub(super) fn id_bound(id: u64) -> u64 {
     let digits = (0..16).map(|at| id >> (60 - 4 * at) & 15);
     bound(digits.map(|digit| digit < 10))
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::cost::name_bound;
+use super::cost::{id_bound, name_bound};
 use crate::record::{ByteRange, Chunk, ChunkId, LineRange};
 
 /// A file that chunks belong to. Two files are the same one when they are the same allocation.
@@ -34,6 +34,8 @@ impl File {
 #[derive(Debug)]
 pub(super) struct Part {
     pub id: ChunkId,
+    /// The most tokens that the id's digits can cost.
+    pub id_bound: u64,
     pub bytes: ByteRange,
     pub lines: LineRange,
     pub tokens: u64,
@@ -57,6 +59,7 @@ impl Files {
         self.current = Some(Rc::clone(&file));
         let part = Part {
             id: chunk.id,
+            id_bound: id_bound(chunk.id.0),
             bytes: chunk.bytes,
             lines: chunk.lines,
             tokens: chunk.tokens.0,
