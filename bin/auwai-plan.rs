@@ -1,3 +1,5 @@
 //! `auwai-plan`: main only.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    auwai::cli::start::<auwai::plumbing::plan::PlanTool>()
+}

@@ -1,3 +1,5 @@
 //! `auwai`: main only.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    auwai::porcelain::main()
+}

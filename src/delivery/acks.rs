@@ -112,7 +112,7 @@ mod tests {
     use crate::record::ChunkId;
 
     fn chunk() -> Read {
-        Read { repo: "r".into(), id: ChunkId(1) }
+        Read::of("r", ChunkId(1))
     }
 
     #[test]

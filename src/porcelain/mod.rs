@@ -22,7 +22,6 @@ mod why;
 mod workspace;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;

@@ -113,7 +113,7 @@ fn a_repository_inside_another_needs_a_walk_that_stops_there() {
             ws.remove(&member.name).unwrap();
         }
         ws.add(first, None, &[], None).unwrap();
-        ws.add(second, None, &[], None).map(|_| ()).map_err(|e| e.code())
+        ws.add(second, None, &[], None).map(|_| ()).map_err(|e| e.code().to_string())
     };
     assert_eq!(refused(&outer, &inner), Err("nested"));
     assert_eq!(refused(&inner, &outer), Err("nested"));

@@ -5,6 +5,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use std::collections::BTreeMap;
+
 use super::status;
 use super::target::{FullReadOptions, ReaderOption, owner};
 use crate::cli::Io;
@@ -46,7 +48,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     // The segment may be done although its finding could not be appended.
     let exported = coverage.export_if_small(owner(&workspace));
     closed.and(exported)?;
-    status::print(&coverage, io)
+    status::print(&coverage, BTreeMap::new(), io)
 }
 
 fn segment(named: Option<String>, coverage: &Coverage, reader: &str) -> Result<SegmentId> {

@@ -1,43 +1,108 @@
-//! `auwai-ledger status`: how far the full read has come.
+//! `auwai-ledger status`: how far the full read, or a repository's own, has come.
 
 use std::collections::BTreeMap;
 
-use super::target::{FullReadOptions, owner};
+use super::source::Source;
+use super::target::{FullReadOptions, Repos, owner};
 use crate::cli::Io;
 use crate::error::Result;
-use crate::record::{self, Status};
+use crate::record::{self, Done, Status};
 use crate::store::coverage::Coverage;
+use crate::store::ledger::Ledger;
+use crate::text::shown_tokens;
+use crate::workspace::Workspace;
 
 /// Print where the full read stands
 ///
-/// One `status` record: segments, chunks and tokens, and who has which segment. Without a plan the
-/// record has no `plan`, and the exit status is 0.
+/// One `status` record: segments, chunks and tokens, who has which segment, and the paths by fate.
+/// Without a plan the record has no `plan`, and the exit status is 0. With --repo, what the
+/// repository's own ledger says. The ledgers are taken as they are.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: FullReadOptions,
+    #[command(flatten)]
+    repos: Repos,
 }
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    if !args.repos.repos.is_empty() {
+        return of_repositories(&args, io);
+    }
     let workspace = args.target.workspace(io.world)?;
+    let fates = fates(&workspace)?;
     let Some(coverage) = Coverage::find(&workspace.fullread_dir())? else {
-        return record::write(io.out, &Status::default());
+        return record::write(io.out, &Status { fates, ..Status::default() });
     };
-    print(&coverage, io)?;
+    print(&coverage, fates, io)?;
     coverage.export_if_stale(owner(&workspace), (io.world.now)())
 }
 
 /// Prints the record of an open ledger.
-pub(super) fn print(coverage: &Coverage, io: &mut Io<'_>) -> Result<()> {
+pub(super) fn print(
+    coverage: &Coverage,
+    fates: BTreeMap<String, u64>,
+    io: &mut Io<'_>,
+) -> Result<()> {
     let counters = coverage.counters()?;
+    let force = coverage.in_force()?;
     let status = Status {
-        plan: Some(coverage.in_force()?.plan.id),
+        plan: Some(force.plan.id),
         segments: Some(counters.segments),
         chunks: counters.chunks,
         tokens: counters.tokens,
-        fates: BTreeMap::new(),
+        fates,
+        page: force.policy.page,
         active: coverage.holders()?,
     };
     record::write(io.out, &status)
+}
+
+/// The paths by fate, over the members that are indexed.
+fn fates(workspace: &Workspace) -> Result<BTreeMap<String, u64>> {
+    let mut fates = BTreeMap::new();
+    for member in workspace.members() {
+        if let Ok(ledger) = Source::member(member).and_then(|source| source.ledger()) {
+            for (fate, totals) in ledger.totals()? {
+                *fates.entry(fate.as_str().to_string()).or_default() += totals.files;
+            }
+        }
+    }
+    Ok(fates)
+}
+
+fn of_repositories(args: &Args, io: &mut Io<'_>) -> Result<()> {
+    let state_dir = args.target.state.resolve(io.world);
+    for repo in args.repos.required()? {
+        let source = Source::named(repo, state_dir.as_deref(), io.world)?;
+        let ledger = source.ledger()?;
+        let (chunks, tokens) = read(&ledger)?;
+        let fates = ledger.totals()?.into_iter();
+        let fates = fates.map(|(fate, totals)| (fate.as_str().to_string(), totals.files)).collect();
+        let status = Status { chunks, tokens, fates, ..Status::default() };
+        record::write(io.out, &source.record(&ledger)?)?;
+        record::write(io.out, &status)?;
+    }
+    Ok(())
+}
+
+/// The chunks and tokens of an index, and how many of them its own ledger has as read.
+fn read(ledger: &Ledger) -> Result<(Done, Done)> {
+    let done = ledger.read_ids()?;
+    let (mut chunks, mut tokens) = (Done::default(), Done::default());
+    ledger.each_file(|row| {
+        if row.chunks == 0 {
+            return Ok(());
+        }
+        for cut in super::cuts(ledger, &row)? {
+            let (shown, read) = (shown_tokens(cut.tokens, cut.lines), done.contains(&cut.id));
+            chunks.planned += 1;
+            tokens.planned += shown;
+            chunks.complete += u64::from(read);
+            tokens.complete += if read { shown } else { 0 };
+        }
+        Ok(())
+    })?;
+    Ok((chunks, tokens))
 }

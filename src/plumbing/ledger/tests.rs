@@ -60,8 +60,8 @@ impl Desk {
         Ok((records, String::from_utf8(err).unwrap()))
     }
 
-    fn code(&self, args: &[&str]) -> &'static str {
-        self.run(args).unwrap_err().code()
+    fn code(&self, args: &[&str]) -> String {
+        self.run(args).unwrap_err().code().to_string()
     }
 
     fn claim(&self, reader: &str) -> Segment {
