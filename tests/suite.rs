@@ -1,3 +1,5 @@
 //! The one integration binary.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod print;

@@ -9,7 +9,8 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 /// The most that one `write()` sends. A pipe that can be written takes this much without blocking
-/// (it is PIPE_BUF), so that acknowledgements and signals are never held up for long.
+/// (it is PIPE_BUF) unless another process fills it in between, so acknowledgements and signals are
+/// not held up.
 const PIECE: usize = 4096;
 
 /// What the output is, as far as delivery is concerned.

@@ -14,10 +14,10 @@ pub struct Ledger {
     pub verb: Verb,
 }
 
-/// The verbs.
+/// The verbs; the comments on their arguments are their help.
 #[derive(Debug, clap::Subcommand)]
+#[expect(missing_docs, reason = "a comment here would replace the one on the arguments")]
 pub enum Verb {
-    /// Print bodies, and acknowledge the chunks that were delivered
     Print(print::Args),
 }
 
