@@ -288,6 +288,7 @@ fn printing_stops_when_nobody_takes_the_acknowledgements() {
     let mut child = case.command_with_acks(theirs.into()).stdout(Stdio::piped()).spawn().unwrap();
     // Nothing is taken, so nothing is due: it is noticed all the same.
     drop(acks);
+    wait_until("the end", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(3));
     let err = case.read("err");
     assert!(err.contains("cannot send acknowledgements: printing stops"), "{err}");

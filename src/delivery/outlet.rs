@@ -194,6 +194,18 @@ mod tests {
     }
 
     #[test]
+    fn a_full_pipe_that_does_not_block_is_tried_again() {
+        let (reader, writer) = io::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+        let mut outlet = Outlet::new(writer.as_fd()).unwrap();
+        while outlet.write(&[b'x'; PIECE]).unwrap() != Wrote::Nothing {}
+        let short = Duration::from_millis(1);
+        assert!(!outlet.wait_writable(reader.as_fd(), short).unwrap());
+        drop(reader);
+        assert_eq!(outlet.taken().unwrap(), 0);
+    }
+
+    #[test]
     fn a_file_has_taken_what_is_saved() {
         let file = tempfile::tempfile().unwrap();
         let mut outlet = Outlet::new(file.as_fd()).unwrap();
