@@ -1,5 +1,7 @@
 //! `auwai-ledger print`: read means delivered.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod case;
 mod content;
 mod pages;

@@ -1,5 +1,3 @@
-//! The one integration binary.
-
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+//! The one integration binary: one module a command or topic.
 
 mod print;

@@ -78,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::record::{Body, ByteRange, ChunkId, LineRange};
+    use crate::record::{ByteRange, ChunkId, LineRange};
 
     /// Chunks as (starts another file, lines, length of a line, is a piece, complete).
     type Shape = (bool, u64, usize, bool, bool);
@@ -92,21 +92,13 @@ mod tests {
             let text = format!("{}\n", "é".repeat(*length)).repeat(*lines as usize);
             let bytes = ByteRange { from: byte, to: byte + text.len() as u64 };
             let last = line + lines - 1;
-            let body = Body {
-                repo: "r".into(),
-                id: ChunkId(id),
-                path: format!("file-{file}"),
-                path_b64: None,
-                bytes,
-                size: 1 << 20,
-                lines: LineRange { first: line, last },
-                of_lines: 99_999,
-                piece: *piece,
-                complete: *complete,
-                encoding: "utf-8".into(),
-                text,
-                text_b64: None,
-            };
+            let body = serde_json::json!({
+                "repo": "r", "id": ChunkId(id), "path": format!("file-{file}"),
+                "bytes": bytes, "size": 1 << 20,
+                "lines": LineRange { first: line, last }, "of_lines": 99_999,
+                "piece": piece, "complete": complete, "encoding": "utf-8", "text": text,
+            });
+            let body = serde_json::from_value(body).unwrap();
             (byte, line) = (bytes.to, last + 1);
             Passage::new(body).unwrap()
         });

@@ -31,21 +31,12 @@ pub fn file(path: &str, text: &str, step: usize, id: u64) -> Vec<Body> {
 
 /// A file of one line and one body.
 pub fn body(path: &str, text: &str, id: u64) -> Body {
-    Body {
-        repo: "r".into(),
-        id: ChunkId(id),
-        path: path.into(),
-        path_b64: None,
-        bytes: ByteRange { from: 0, to: text.len() as u64 },
-        size: text.len() as u64,
-        lines: LineRange { first: 1, last: 1 },
-        of_lines: 1,
-        piece: false,
-        complete: false,
-        encoding: "utf-8".into(),
-        text: text.into(),
-        text_b64: None,
-    }
+    let body = serde_json::json!({
+        "repo": "r", "id": ChunkId(id), "path": path,
+        "bytes": [0, text.len()], "size": text.len(), "lines": [1, 1], "of_lines": 1,
+        "encoding": "utf-8", "text": text,
+    });
+    serde_json::from_value(body).unwrap()
 }
 
 /// Three files, `lines` lines in all, one without a newline at its end, in chunks of 20 lines.
