@@ -1,5 +1,7 @@
 //! `auwai-ledger print`: read means delivered.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod case;
 mod content;
 mod pages;
@@ -84,6 +86,40 @@ fn acknowledgements_follow_a_slow_reader() {
     child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
     assert!(child.wait().unwrap().success());
     case.assert_taken(taken + rest.len());
+}
+
+#[test]
+fn a_chunk_counts_with_its_last_byte_and_not_before() {
+    let case = short();
+    for (_, end) in &case.ends {
+        for taken in [end - 1, *end] {
+            assert_eq!(case.shell(&format!("$P | head -c {taken} >got")), 0);
+            case.assert_taken(taken);
+        }
+    }
+}
+
+#[test]
+fn readers_of_any_size_and_pipes_of_one_page() {
+    let case = long();
+    for seed in 1..40_u64 {
+        let (mut reader, writer) = io::pipe().unwrap();
+        if seed % 2 == 0 {
+            rustix::pipe::fcntl_setpipe_size(&writer, 4096).unwrap();
+        }
+        let mut child = case.command().stdout(writer).spawn().unwrap();
+        let (mut random, mut taken) = (seed, 0);
+        for _ in 0..seed {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            taken += reader.read(&mut vec![0; (random >> 50) as usize % 9_000 + 1]).unwrap();
+            if random >> 62 == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        drop(reader);
+        assert!(child.wait().unwrap().success());
+        case.assert_taken(taken);
+    }
 }
 
 #[test]
@@ -254,6 +290,7 @@ fn printing_stops_when_nobody_takes_the_acknowledgements() {
     let mut child = case.command_with_acks(theirs.into()).stdout(Stdio::piped()).spawn().unwrap();
     // Nothing is taken, so nothing is due: it is noticed all the same.
     drop(acks);
+    wait_until("the end", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(3));
     let err = case.read("err");
     assert!(err.contains("cannot send acknowledgements: printing stops"), "{err}");

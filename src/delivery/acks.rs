@@ -62,7 +62,7 @@ impl Acks {
         loop {
             match self.sink.write(&line) {
                 Ok(count) if count == line.len() => break,
-                // Not on a pipe, where a line of this size is whole or not there at all.
+                // On a pipe only a line of more than PIPE_BUF (a very long path) can be torn.
                 Ok(count) => drop(line.drain(..count)),
                 Err(e) if is_later(&e) => {}
                 Err(e) => return Err(closed(&e)),
@@ -109,7 +109,6 @@ mod tests {
     use std::os::fd::OwnedFd;
 
     use super::*;
-    use crate::record::ChunkId;
 
     fn chunk() -> Read {
         Read::of("r", ChunkId(1))

@@ -141,4 +141,20 @@ mod tests {
         let line = LastLine { label: Some("a\nb"), done: Some("x\u{2028}"), ..LINE };
         assert_eq!(line.whole(), "=== end of a\\x0ab: all 57 chunks; then: x\\u{2028}");
     }
+
+    #[test]
+    fn none_costs_more_than_64_tokens() {
+        let line = LastLine {
+            label: Some("read-12345"),
+            next: Some("auwai read --segment read-12345"),
+            done: Some("auwai done --segment read-12345"),
+            chunks: 1_234,
+        };
+        let page = |left| line.page(PageOf { page: 1_233, of: 1_234, left });
+        let cut = [line.cut(), line.whole(), line.unread(1_233), line.nothing_left(1_234)];
+        for text in cut.into_iter().chain([page(None), page(Some(7))]) {
+            let tokens = crate::text::Tokenizer::O200k.count(&format!("{text}\n"));
+            assert!(tokens <= 64, "{tokens}: {text}");
+        }
+    }
 }

@@ -9,7 +9,8 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 /// The most that one `write()` sends. A pipe that can be written takes this much without blocking
-/// (it is PIPE_BUF), so that acknowledgements and signals are never held up for long.
+/// (it is PIPE_BUF) unless another process fills it in between, so acknowledgements and signals are
+/// not held up.
 const PIECE: usize = 4096;
 
 /// What the output is, as far as delivery is concerned.
@@ -190,6 +191,18 @@ mod tests {
         assert_eq!(outlet.taken().unwrap(), 0);
         reader.read_exact(&mut [0; 1]).unwrap();
         assert_eq!(outlet.taken().unwrap(), 1);
+    }
+
+    #[test]
+    fn a_full_pipe_that_does_not_block_is_tried_again() {
+        let (reader, writer) = io::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+        let mut outlet = Outlet::new(writer.as_fd()).unwrap();
+        while outlet.write(&[b'x'; PIECE]).unwrap() != Wrote::Nothing {}
+        let short = Duration::from_millis(1);
+        assert!(!outlet.wait_writable(reader.as_fd(), short).unwrap());
+        drop(reader);
+        assert_eq!(outlet.taken().unwrap(), 0);
     }
 
     #[test]
