@@ -207,7 +207,7 @@ fn a_plan_that_contradicts_itself_is_named_by_line() {
         (good.replace("read-2", "read-1"), "-:3: a segment of that id came before"),
         (
             good.replace("0000000200000001", "0000000100000001"),
-            "-: the plan has the chunk 'a:0000000100000001' twice",
+            "-: the plan has the chunk 'b:0000000100000001' twice",
         ),
         (good.replacen("src/1.rs", "../1.rs", 1), "-:2: not a path inside a repository"),
         (good.replacen("\"chunks\":1", "\"chunks\":2", 1), "-:2: segment 'read-1': its files"),
