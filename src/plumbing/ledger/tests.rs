@@ -204,8 +204,11 @@ fn a_plan_that_contradicts_itself_is_named_by_line() {
     let cases = [
         (good.replace("\"segments\":3", "\"segments\":4"), "-:5: the plan does not sum up"),
         (good.replace("\"count\":3", "\"count\":2"), "-:6: not the end record"),
-        (good.replace("read-2", "read-1"), "-:3: a segment, or a chunk of it, is there twice"),
-        (good.replace("0000000200000001", "0000000100000001"), "-:3: a segment, or a chunk"),
+        (good.replace("read-2", "read-1"), "-:3: a segment of that id came before"),
+        (
+            good.replace("0000000200000001", "0000000100000001"),
+            "-: the plan has the chunk 'b:0000000100000001' twice",
+        ),
         (good.replacen("src/1.rs", "../1.rs", 1), "-:2: not a path inside a repository"),
         (good.replacen("\"chunks\":1", "\"chunks\":2", 1), "-:2: segment 'read-1': its files"),
         (good.replacen("\"repo\":\"a\"", "\"repo\":\"b\"", 1), "-:2: segment 'read-1': 'a:"),

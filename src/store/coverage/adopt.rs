@@ -1,28 +1,19 @@
 //! Adopting a plan: the stream of `auwai-plan` becomes the plan in force, or nothing changes.
 
-use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Seek};
 use std::path::Path;
 
-use rusqlite::{ErrorCode, Statement, Transaction, params};
+use rusqlite::{ErrorCode, Transaction, params};
 
-use super::chunks::with_files;
-use super::marks::path_value;
-use super::segments::kind_word;
+use super::loader::Loader;
 use super::{Counters, Coverage, counters, in_force, to_json};
 use crate::error::{Error, Result};
-use crate::record::{
-    End, Plan, Policy, Reader, Record, Segment, SegmentFile, SegmentKind, SegmentStatus, Tokens,
-};
+use crate::record::{End, Plan, Policy, Reader, Record};
 use crate::store::db::{Durability, Fault, Work};
 use crate::store::file::cannot_write;
 
-/// The page cache while a plan goes in, in KiB: chunk ids are hashes, so rows land all over the
-/// index, and a million of them in a small cache would be read and written many times.
-const CACHE_KIB: i64 = 64 << 10;
-
-/// About what a segment costs in `fullread.json` beside its lists, in bytes.
-const EXPORT_OVERHEAD: usize = 160;
+/// The page cache while a plan goes in, in KiB; also the memory that SQLite sorts in.
+const CACHE_KIB: i64 = 32 << 10;
 
 /// The plan in force after [`Coverage::adopt`].
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +80,7 @@ fn take<R: BufRead>(
     let generation = last_generation(tx)? + 1;
     let mut loader = Loader::new(tx, generation.cast_unsigned())?;
     let plan = load(&mut loader, reader)?;
+    loader.settle()?;
     counters::store(tx, &loader.counters)?;
     tx.execute(
         "INSERT INTO plans (generation, plan_id, policy, plan, created_at) VALUES (?, ?, ?, ?, ?)",
@@ -176,114 +168,9 @@ fn load<R: BufRead>(loader: &mut Loader<'_>, reader: &mut Reader<R>) -> Work<Pla
 fn placed<R: BufRead>(fault: Fault, reader: &Reader<R>) -> Fault {
     match fault {
         Fault::Sql(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
-            reader.bad("a segment, or a chunk of it, is there twice").into()
+            reader.bad("a segment of that id came before").into()
         }
         Fault::Ours(e) if e.code() == "bad-segment" => reader.bad(&e.to_string()).into(),
         other => other,
     }
-}
-
-/// Puts segments into the tables.
-struct Loader<'tx> {
-    tx: &'tx Transaction<'tx>,
-    repos: HashMap<String, i64>,
-    chunk: Statement<'tx>,
-    place: Statement<'tx>,
-    counters: Counters,
-}
-
-impl<'tx> Loader<'tx> {
-    fn new(tx: &'tx Transaction<'tx>, generation: u64) -> Work<Self> {
-        Ok(Loader {
-            tx,
-            repos: HashMap::new(),
-            chunk: tx.prepare("INSERT INTO chunks (repo, chunk_id, path) VALUES (?, ?, ?)")?,
-            place: tx
-                .prepare("INSERT INTO places (repo_no, chunk, seq, tokens) VALUES (?, ?, ?, ?)")?,
-            counters: Counters { generation, ..Counters::default() },
-        })
-    }
-
-    fn push(&mut self, segment: &Segment) -> Work<()> {
-        self.counters.segments.total += 1;
-        self.counters.segments.pending += 1;
-        let seq = self.counters.segments.total.cast_signed();
-        self.push_segment(seq, segment)?;
-        self.push_chunks(seq, segment)
-    }
-
-    fn push_segment(&mut self, seq: i64, segment: &Segment) -> Work<()> {
-        let id = &segment.id.0;
-        let (chunks, files) = (to_json(&segment.chunks)?, to_json(&segment.files)?);
-        self.counters.export_bytes += (chunks.len() + files.len() + EXPORT_OVERHEAD) as u64;
-        let tokens = to_json(&segment.chunk_tokens)?;
-        self.tx
-            .prepare_cached("INSERT INTO segments (segment_id, status, tokens) VALUES (?, ?, ?)")?
-            .execute(params![
-                id,
-                SegmentStatus::Pending.as_str(),
-                segment.tokens.0.cast_signed()
-            ])?;
-        self.tx
-            .prepare_cached(
-                "INSERT INTO segment_records (seq, segment_id, kind, chunks, chunk_tokens, files)
-                VALUES (?, ?, ?, ?, ?, ?)",
-            )?
-            .execute(params![seq, id, kind_word(segment.kind), chunks, tokens, files])?;
-        let unread = segment.chunks.len() as u64;
-        self.tx
-            .prepare_cached("INSERT INTO segment_progress (seq, unread) VALUES (?, ?)")?
-            .execute([seq, unread.cast_signed()])?;
-        if segment.kind == SegmentKind::Read {
-            self.counters.read_segments_left += 1;
-            self.tx.prepare_cached("INSERT INTO queue (seq) VALUES (?)")?.execute([seq])?;
-        }
-        Ok(())
-    }
-
-    fn push_chunks(&mut self, seq: i64, segment: &Segment) -> Work<()> {
-        let (mut run, mut path) = (None::<&SegmentFile>, None);
-        for ((id, file), tokens) in with_files(segment)?.zip(shares(segment)) {
-            if run.is_none_or(|run| !std::ptr::eq(run, file)) {
-                path = Some(file.repo_path().map_err(|e| Error::failed("bad-segment", e))?);
-                run = Some(file);
-            }
-            let repo_no = self.repo_no(&id.repo)?;
-            let value = path.as_ref().map(path_value);
-            self.chunk.execute(params![id.repo, id.id.to_string(), value])?;
-            let tokens = tokens.0.cast_signed();
-            self.place.execute([repo_no, id.id.0.cast_signed(), seq, tokens])?;
-            self.counters.chunks.planned += 1;
-            self.counters.tokens.planned += tokens.cast_unsigned();
-        }
-        Ok(())
-    }
-
-    fn repo_no(&mut self, name: &str) -> Work<i64> {
-        if let Some(no) = self.repos.get(name) {
-            return Ok(*no);
-        }
-        if !crate::record::is_name(name) {
-            let error = format!("'{}' cannot name a repository", crate::visible::one_line(name));
-            return Err(Error::failed("bad-segment", error).into());
-        }
-        self.tx.execute("INSERT INTO repos (name) VALUES (?)", [name])?;
-        let no = self.tx.last_insert_rowid();
-        self.repos.insert(name.to_string(), no);
-        Ok(no)
-    }
-}
-
-/// The tokens of each chunk; where the plan does not say them, equal shares of the segment's.
-fn shares(segment: &Segment) -> impl Iterator<Item = Tokens> {
-    let chunks = segment.chunks.len() as u64;
-    let (share, rest) = match chunks {
-        0 => (0, 0),
-        _ => (segment.tokens.0 / chunks, segment.tokens.0 % chunks),
-    };
-    let said = segment.chunk_tokens.len() as u64 == chunks;
-    (0..segment.chunks.len()).map(move |at| match said {
-        true => segment.chunk_tokens[at],
-        false => Tokens(share + u64::from((at as u64) < rest)),
-    })
 }

@@ -12,6 +12,7 @@ mod close;
 mod counters;
 mod export;
 mod findings;
+mod loader;
 mod marks;
 mod planned;
 mod schema;

@@ -30,6 +30,10 @@ const COLUMNS: &str = "r.seq, r.segment_id, r.kind, s.status, c.reader, s.tokens
 const TABLES: &str = "segment_records r JOIN segments s ON s.segment_id = r.segment_id \
     LEFT JOIN claims c ON c.segment_id = r.segment_id";
 
+/// Claims in order of the plan. Joined, SQLite would walk all segments to have them sorted.
+const IN_ORDER: &str =
+    "ORDER BY (SELECT seq FROM segment_records r WHERE r.segment_id = c.segment_id)";
+
 impl Coverage {
     /// One segment.
     ///
@@ -69,16 +73,14 @@ pub(super) fn placed(c: &Connection, id: &SegmentId) -> Work<Option<Placed>> {
 }
 
 pub(super) fn active_of(c: &Connection, reader: &str) -> Work<Option<SegmentId>> {
-    let sql = "SELECT c.segment_id FROM claims c JOIN segment_records r USING (segment_id)
-        WHERE c.reader = ? ORDER BY r.seq LIMIT 1";
-    let id = c.query_row(sql, [reader], |row| row.get(0)).optional()?;
+    let sql = format!("SELECT segment_id FROM claims c WHERE reader = ? {IN_ORDER} LIMIT 1");
+    let id = c.query_row(&sql, [reader], |row| row.get(0)).optional()?;
     Ok(id.map(SegmentId))
 }
 
 pub(super) fn holders(c: &Connection) -> Work<Vec<Holder>> {
-    let sql = "SELECT c.reader, c.segment_id, c.since FROM claims c
-        JOIN segment_records r USING (segment_id) ORDER BY r.seq";
-    let mut query = c.prepare_cached(sql)?;
+    let mut query =
+        c.prepare_cached(&format!("SELECT reader, segment_id, since FROM claims c {IN_ORDER}"))?;
     let rows = query.query_map([], |row| {
         Ok(Holder { reader: row.get(0)?, segment: SegmentId(row.get(1)?), since: row.get(2)? })
     })?;
