@@ -227,7 +227,6 @@ fn case(seed: u64) {
     if random.one_in(2) {
         track(random, &sandbox, &files);
     }
-    if std::env::var_os("SHOW").is_some() { println!("{}", String::from_utf8_lossy(&std::process::Command::new("sh").arg("-c").arg("find . -path ./.git -prune -o -print; for f in $(find . -name .gitignore) .git/info/exclude ../home/.config/git/ignore; do echo == $f; cat -A $f; done; git ls-files -s; git config core.ignorecase; env -i HOME=$PWD/../home git ls-files -co --exclude-standard").current_dir(&root).output().unwrap().stdout)); }
     check(&sandbox, &root);
 }
 
