@@ -1,5 +1,7 @@
 //! The one integration binary: one module a command or topic.
 
+mod admit;
 mod chunks;
 mod house;
 mod print;
+mod support;

@@ -115,13 +115,13 @@ impl Dir {
     }
 
     /// The last match in `.auwai-ignore` files, the deepest file first.
-    pub(super) fn own_match(&self, path: &[u8], is_dir: bool, fold: bool) -> Option<Match> {
-        self.find(|node| node.own.as_ref(), path, is_dir, fold)
+    pub(super) fn own_match(&self, path: &[u8], is_dir: bool) -> Option<Match> {
+        self.find(|node| node.own.as_ref(), path, is_dir)
     }
 
     /// The last match in `.gitignore` files, the deepest file first.
-    pub(super) fn git_match(&self, path: &[u8], is_dir: bool, fold: bool) -> Option<Match> {
-        self.find(|node| node.git.as_ref(), path, is_dir, fold)
+    pub(super) fn git_match(&self, path: &[u8], is_dir: bool) -> Option<Match> {
+        self.find(|node| node.git.as_ref(), path, is_dir)
     }
 
     fn find(
@@ -129,11 +129,10 @@ impl Dir {
         list: impl Fn(&Node) -> Option<&Arc<RuleList>>,
         path: &[u8],
         is_dir: bool,
-        fold: bool,
     ) -> Option<Match> {
         let mut dir = Some(self);
         while let Some(Dir(node)) = dir {
-            if let Some(found) = list(node).and_then(|l| l.last_match(path, is_dir, fold)) {
+            if let Some(found) = list(node).and_then(|l| l.last_match(path, is_dir)) {
                 return Some(found);
             }
             dir = node.parent.as_ref();

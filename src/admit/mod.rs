@@ -17,6 +17,7 @@
 mod chain;
 mod config;
 mod gitdir;
+mod glob;
 mod head;
 mod path;
 mod pattern;

@@ -1,11 +1,10 @@
 //! One line of an ignore file, read and matched exactly as git does it.
 //!
-//! `gix_glob` matches the wildcards; the rest is here, since git's own reading has corners that
-//! change which files are ignored: the literal start of a pattern is cut off before the wildcards
-//! are looked at (so `a**/b` means `a` and then `**/b`), a line ends at a NUL, `/` alone never
-//! matches, and a tab is a name like any other.
+//! Git's own reading has corners that change which files are ignored: the literal start of a
+//! pattern is cut off before the wildcards are looked at (so `a**/b` means `a` and then `**/b`), a
+//! line ends at a NUL, `/` alone never matches, and a tab is a name like any other.
 
-use gix_glob::wildmatch::Mode;
+use super::glob::Glob;
 
 const SPECIAL: &[u8] = b"*?[\\";
 
@@ -25,11 +24,16 @@ pub struct Pattern {
     any_depth: bool,
     /// `*` and then a literal: the commonest form, matched without the wildcard machine.
     suffix: bool,
+    /// What follows the literal start, or all of it when it matches a name alone.
+    glob: Glob,
+    /// The case of ASCII letters does not matter.
+    fold: bool,
 }
 
 impl Pattern {
-    /// Reads a line without its line end; `None` when it is empty or a comment.
-    pub fn parse(line: &[u8]) -> Option<Self> {
+    /// Reads a line without its line end; `None` when it is empty or a comment. With `fold` the case
+    /// of ASCII letters does not matter.
+    pub fn parse(line: &[u8], fold: bool) -> Option<Self> {
         if line.first() == Some(&b'#') {
             return None;
         }
@@ -42,14 +46,19 @@ impl Pattern {
         if body.is_empty() {
             return None;
         }
+        let any_depth = !body.contains(&b'/');
+        let literal = literal_length(body);
+        let glob = Glob::new(if any_depth { body } else { &body[literal..] }, fold);
         Some(Pattern {
             start,
             end,
-            literal: literal_length(body),
+            literal,
             only_dirs,
-            any_depth: !body.contains(&b'/'),
+            any_depth,
             suffix: body[0] == b'*' && literal_length(&body[1..]) == body.len() - 1,
             text: text.to_vec(),
+            glob,
+            fold,
         })
     }
 
@@ -64,47 +73,34 @@ impl Pattern {
     }
 
     /// Whether it matches `path`, which is relative to the ignore file's directory and whose last
-    /// component begins at `name_at`. `fold` ignores the case of ASCII letters.
-    pub fn matches(&self, path: &[u8], name_at: usize, is_dir: bool, fold: bool) -> bool {
+    /// component begins at `name_at`.
+    pub fn matches(&self, path: &[u8], name_at: usize, is_dir: bool) -> bool {
         if self.only_dirs && !is_dir {
             return false;
         }
-        let body = &self.text[self.start..self.end];
-        if self.any_depth {
-            return self.matches_name(body, &path[name_at..], fold);
-        }
-        matches_path(body, self.literal, path, fold)
+        if self.any_depth { self.matches_name(&path[name_at..]) } else { self.matches_path(path) }
     }
 
-    fn matches_name(&self, body: &[u8], name: &[u8], fold: bool) -> bool {
+    fn matches_name(&self, name: &[u8]) -> bool {
+        let body = &self.text[self.start..self.end];
         if self.literal == body.len() {
-            return same(body, name, fold);
+            return same(body, name, self.fold);
         }
         if self.suffix {
             let tail = &body[1..];
-            return name.len() >= tail.len() && same(tail, &name[name.len() - tail.len()..], fold);
+            let at = name.len().checked_sub(tail.len());
+            return at.is_some_and(|at| same(tail, &name[at..], self.fold));
         }
-        gix_glob::wildmatch(body.into(), name.into(), mode(Mode::empty(), fold))
+        self.glob.matches(name)
     }
-}
 
-fn matches_path(body: &[u8], literal: usize, path: &[u8], fold: bool) -> bool {
-    let (body, literal) = match body.strip_prefix(b"/") {
-        Some(rest) => (rest, literal - 1),
-        None => (body, literal),
-    };
-    if literal > path.len() || !same(&body[..literal], &path[..literal], fold) {
-        return false;
+    fn matches_path(&self, path: &[u8]) -> bool {
+        let literal = &self.text[self.start..self.start + self.literal];
+        let literal = literal.strip_prefix(b"/").unwrap_or(literal);
+        path.len() >= literal.len()
+            && same(literal, &path[..literal.len()], self.fold)
+            && self.glob.matches(&path[literal.len()..])
     }
-    let (glob, rest) = (&body[literal..], &path[literal..]);
-    if glob.is_empty() {
-        return rest.is_empty();
-    }
-    gix_glob::wildmatch(glob.into(), rest.into(), mode(Mode::NO_MATCH_SLASH_LITERAL, fold))
-}
-
-fn mode(base: Mode, fold: bool) -> Mode {
-    if fold { base | Mode::IGNORE_CASE } else { base }
 }
 
 fn same(a: &[u8], b: &[u8], fold: bool) -> bool {
@@ -141,14 +137,14 @@ mod tests {
     use super::*;
 
     fn matches(line: &str, path: &str) -> bool {
-        let pattern = Pattern::parse(line.as_bytes()).unwrap();
+        let pattern = Pattern::parse(line.as_bytes(), false).unwrap();
         let name_at = path.rfind('/').map_or(0, |at| at + 1);
-        pattern.matches(path.as_bytes(), name_at, false, false)
+        pattern.matches(path.as_bytes(), name_at, false)
     }
 
     #[test]
     fn spaces_at_the_end_count_only_when_escaped() {
-        let text = |line: &str| Pattern::parse(line.as_bytes()).map(|p| p.text().to_vec());
+        let text = |line: &str| Pattern::parse(line.as_bytes(), false).map(|p| p.text().to_vec());
         assert_eq!(text("a  "), Some(b"a".to_vec()));
         assert_eq!(text("a\\  "), Some(b"a\\ ".to_vec()));
         assert_eq!(text("a b\t"), Some(b"a b\t".to_vec()));
@@ -158,7 +154,7 @@ mod tests {
     #[test]
     fn what_holds_no_name_matches_nothing() {
         for line in ["", "#x", "!", "/", "!/", " "] {
-            assert_eq!(Pattern::parse(line.as_bytes()), None, "{line:?}");
+            assert_eq!(Pattern::parse(line.as_bytes(), false), None, "{line:?}");
         }
     }
 

@@ -167,7 +167,7 @@ impl Policy {
         let base = if path.is_empty() { 0 } else { path.len() + 1 };
         let list = |bytes: Option<Vec<u8>>, name: &str| {
             let source = [&path[..], if base > 0 { b"/" } else { b"" }, name.as_bytes()].concat();
-            bytes.map(|bytes| RuleList::parse(&bytes, source, base))
+            bytes.map(|bytes| RuleList::parse(&bytes, source, base, self.fold()))
         };
         let (git, own) = (list(files.git, GIT_RULES), list(files.own, OWN_RULES));
         Dir::new(parent, path, tracked, git, own)
@@ -210,7 +210,7 @@ impl Policy {
         if !self.in_scope(&path[self.top.prefix()..], is_dir) {
             return Ruling::Ignored(Rule::Scope);
         }
-        let excluded = match dir.own_match(&path, is_dir, self.fold()) {
+        let excluded = match dir.own_match(&path, is_dir) {
             Some(found) if found.excludes => return Ruling::Ignored(found.rule),
             _ if tracked && !is_dir => None,
             Some(_) => self.excluded_above(dir),
@@ -257,9 +257,8 @@ impl Policy {
         if !self.in_git() {
             return (is_dir && CACHES.contains(&name)).then_some(Rule::Builtin);
         }
-        let fold = self.fold();
-        let outside = || self.outside.iter().find_map(|list| list.last_match(path, is_dir, fold));
-        let found = dir.git_match(path, is_dir, fold).or_else(outside)?;
+        let outside = || self.outside.iter().find_map(|list| list.last_match(path, is_dir));
+        let found = dir.git_match(path, is_dir).or_else(outside)?;
         found.excludes.then_some(found.rule)
     }
 
@@ -288,7 +287,8 @@ fn outside_rules(dir: &GitDir, settings: &Settings) -> Vec<Arc<RuleList>> {
     let list = |file: PathBuf| {
         let source = file.strip_prefix(&dir.top).unwrap_or(&file);
         let source = source.as_os_str().as_bytes().to_vec();
-        rules::read_outside(&file).map(|bytes| RuleList::parse(&bytes, source, 0))
+        rules::read_outside(&file)
+            .map(|bytes| RuleList::parse(&bytes, source, 0, settings.ignore_case))
     };
     files.into_iter().flatten().filter_map(list).collect()
 }

@@ -29,23 +29,24 @@ pub struct RuleList {
 
 impl RuleList {
     /// Reads the bytes of an ignore file. `source` names it in rules; `base` is the length of its
-    /// directory's path relative to the top, with the final `/`.
-    pub fn parse(bytes: &[u8], source: Vec<u8>, base: usize) -> Arc<Self> {
+    /// directory's path relative to the top, with the final `/`. With `fold` the case of ASCII
+    /// letters does not matter.
+    pub fn parse(bytes: &[u8], source: Vec<u8>, base: usize, fold: bool) -> Arc<Self> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let lines = bytes
             .split(|b| *b == b'\n')
             .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
             .enumerate()
-            .filter_map(|(at, line)| Some((at + 1, Pattern::parse(line)?)))
+            .filter_map(|(at, line)| Some((at + 1, Pattern::parse(line, fold)?)))
             .collect();
         Arc::new(RuleList { source, base, lines })
     }
 
-    /// The last pattern that matches `path` (relative to the top), as (rule, whether it excludes).
-    pub fn last_match(self: &Arc<Self>, path: &[u8], is_dir: bool, fold: bool) -> Option<Match> {
+    /// The last pattern that matches `path` (relative to the top), if any.
+    pub fn last_match(self: &Arc<Self>, path: &[u8], is_dir: bool) -> Option<Match> {
         let path = path.get(self.base..)?;
         let name_at = memchr::memrchr(b'/', path).map_or(0, |at| at + 1);
-        let at = self.lines.iter().rposition(|(_, p)| p.matches(path, name_at, is_dir, fold))?;
+        let at = self.lines.iter().rposition(|(_, p)| p.matches(path, name_at, is_dir))?;
         let excludes = !self.lines[at].1.is_negative();
         Some(Match { excludes, rule: Rule::Line { list: Arc::clone(self), at } })
     }
@@ -140,8 +141,9 @@ mod tests {
 
     #[test]
     fn the_last_match_counts_and_is_named() {
-        let list = RuleList::parse(b"\xef\xbb\xbf*.o\r\n!a.o\r\n", b"d/.gitignore".to_vec(), 2);
-        let found = |path: &[u8]| list.last_match(path, false, false).unwrap();
+        let list =
+            RuleList::parse(b"\xef\xbb\xbf*.o\r\n!a.o\r\n", b"d/.gitignore".to_vec(), 2, false);
+        let found = |path: &[u8]| list.last_match(path, false).unwrap();
         assert!(found(b"d/x/b.o").excludes);
         assert!(!found(b"d/a.o").excludes);
         assert_eq!(found(b"d/b.o").rule.to_string(), "d/.gitignore:1:*.o");
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_rule_stays_on_one_line() {
-        let list = RuleList::parse(b"\x1b[2J*\n\xff*", b"a\nb".to_vec(), 0);
+        let list = RuleList::parse(b"\x1b[2J*\n\xff*", b"a\nb".to_vec(), 0, false);
         let rule = |at| Rule::Line { list: Arc::clone(&list), at }.to_string();
         assert_eq!(rule(0), "\"a\\nb\":1:\\x1b[2J*");
         assert_eq!(rule(1), "\"a\\nb\":2:\"\\377*\"");

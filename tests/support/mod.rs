@@ -1,0 +1,4 @@
+//! What several tests need.
+
+pub mod git;
+pub mod tree;
