@@ -1,7 +1,7 @@
 //! Chunks: every byte in exactly one, within the limits as another tokenizer counts them, at the
 //! same places whatever the blocks, and moved by an edit only near it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use auwai::text::{Class, Cut, Cutter, Encoding, Tokenizer, detect, show_lines, shown_tokens};
@@ -273,4 +273,106 @@ fn real_files_are_partitioned_within_the_limits() {
             cut_and_check(&path.display().to_string(), encoding, &bytes);
         }
     }
+}
+
+/// Files of code, for the figures: those of the Linux source where it is, else of crates.
+fn code() -> Vec<(Encoding, Vec<u8>)> {
+    let linux = std::env::var_os("AUWAI_TEST_LINUX").map(PathBuf::from);
+    let all = linux.map_or_else(crate_sources, |root| {
+        let files = walkdir::WalkDir::new(root).sort_by_file_name().into_iter().flatten();
+        files.filter(|e| e.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
+    });
+    let is_code = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|ext| ["rs", "c", "h", "py"].map(Into::into).contains(&ext.to_owned()))
+    };
+    let files = sample(all.into_iter().filter(is_code).collect(), 400);
+    files
+        .iter()
+        .filter_map(|path| read_text(path))
+        .filter(|(_, bytes)| bytes.len() < 150_000)
+        .collect()
+}
+
+/// A chunk's id but for the path: its body and which of its equals it is.
+fn ids(encoding: Encoding, bytes: &[u8]) -> HashSet<(blake3::Hash, u32)> {
+    let mut seen = HashMap::new();
+    let number = |cut: Cut| {
+        let count = seen.entry(cut.body).or_insert(0);
+        *count += 1;
+        (cut.body, *count)
+    };
+    cut(encoding, bytes, 64 * 1024).into_iter().map(number).collect()
+}
+
+/// `bytes` with one line changed, inserted or deleted.
+fn edit(bytes: &[u8], dice: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    let at = dice(lines.len());
+    let indent = lines[at].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let new =
+        [&lines[at][..indent], format!("edited_{}(value);\n", dice(9999)).as_bytes()].concat();
+    match dice(3) {
+        0 => lines[at] = &new,
+        1 => lines.insert(at, &new),
+        _ => drop(lines.remove(at)),
+    }
+    lines.concat()
+}
+
+#[test]
+fn an_edit_of_one_line_loses_about_one_chunk() {
+    const EDITS: usize = 1000;
+    let files = code();
+    let mut random = noise(EDITS * 64).into_iter();
+    let mut dice = |sides| {
+        let bytes = [(); 4].map(|()| random.next().unwrap());
+        u32::from_le_bytes(bytes) as usize % sides
+    };
+    let total: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    let mut lost: Vec<usize> = (0..EDITS)
+        .map(|_| {
+            let mut place = dice(total);
+            let is_after = |(_, bytes): &&(Encoding, Vec<u8>)| {
+                let after = place >= bytes.len();
+                place = place.saturating_sub(bytes.len());
+                after
+            };
+            let (encoding, bytes) = &files[files.iter().take_while(is_after).count()];
+            let after = ids(*encoding, &edit(bytes, &mut dice));
+            ids(*encoding, bytes).difference(&after).count()
+        })
+        .collect();
+    lost.sort_unstable();
+    let mean = lost.iter().sum::<usize>() as f64 / EDITS as f64;
+    println!("ids lost by an edit: mean {mean:.3}, p99 {}, most {}", lost[990], lost[EDITS - 1]);
+    assert!(mean <= 1.2, "{mean}");
+    assert!(lost[EDITS * 99 / 100] <= 3, "{}", lost[EDITS * 99 / 100]);
+}
+
+#[test]
+fn chunks_of_code_are_of_middling_size_and_begin_something() {
+    let (mut chunks, mut tokens, mut inner, mut structural) = (0, 0, 0, 0);
+    for (encoding, bytes) in code() {
+        for cut in cut(encoding, &bytes, 64 * 1024) {
+            chunks += 1;
+            tokens += shown_tokens(cut.tokens, cut.lines);
+            if cut.bytes.from > 0 {
+                inner += 1;
+                structural += u64::from(begins_something(body(&bytes, &cut)));
+            }
+        }
+    }
+    let (mean, share) = (tokens / chunks, 100 * structural / inner);
+    println!(
+        "{chunks} chunks, {mean} tokens on average, {share} % before a line that begins something"
+    );
+    assert!((400..=700).contains(&mean), "{mean}");
+    assert!(share >= 60, "{share} %");
+}
+
+/// A line in column 0 that neither closes nor continues what is before it.
+fn begins_something(line: &[u8]) -> bool {
+    let ends = ["end", "else", "elif", "fi", "done", "#else", "#elif", "#endif", "*/"];
+    !b" \t\r\n})]{".contains(&line[0]) && !ends.iter().any(|end| line.starts_with(end.as_bytes()))
 }

@@ -158,7 +158,7 @@ impl Cutter {
         let end = Mark {
             byte: start.byte + len as u64,
             line: start.line + 1,
-            tokens: start.tokens + self.tokenizer.count(&self.shown),
+            tokens: start.tokens + self.tokenizer.count_line(&self.shown),
             shown: start.shown + shown,
         };
         CHUNK.holds(&start, &end).then_some(end)
@@ -191,7 +191,7 @@ impl Cutter {
         let end = Mark {
             byte: start.byte + atom.len as u64,
             line: start.line,
-            tokens: start.tokens + self.tokenizer.count(&self.shown),
+            tokens: start.tokens + self.tokenizer.count_line(&self.shown),
             shown: start.shown + self.shown.len() as u64,
         };
         atoms.add(piece::strength(before, bytes), end);
@@ -214,7 +214,7 @@ impl Cutter {
         self.shown.clear();
         self.shown.push('\t');
         push_line(&mut self.shown, self.encoding, &self.bytes[range.clone()]);
-        let tokens = self.tokenizer.count(&self.shown);
+        let tokens = self.tokenizer.count_line(&self.shown);
         let bytes = self.shown.len() as u64;
         if tokens + NUMBER.tokens <= CHUNK.tokens && bytes + NUMBER.bytes <= CHUNK.bytes {
             let to = Mark { tokens: from.tokens + tokens, ..to };

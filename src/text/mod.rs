@@ -15,6 +15,7 @@ mod piece;
 mod rank;
 mod shown;
 mod tokens;
+mod vocabulary;
 mod window;
 
 pub use chunk::{Cut, Cutter, shown_tokens};
