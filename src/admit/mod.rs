@@ -12,8 +12,9 @@
 //! ([`Policy::control_files`]) or a rule file in the tree changes, a new one is opened.
 //!
 //! Known limits. With `core.ignoreCase` patterns match without case, but a tracked path is one of
-//! exactly that name. Git's objects are not read. So a `.gitignore` that a sparse checkout leaves out of
-//! the tree does not apply, and what a sparse index has collapsed counts as untracked when present.
+//! exactly that name. Git's objects are not read: a `.gitignore` that a sparse checkout leaves out
+//! of the tree does not apply, and what a sparse index has collapsed counts as untracked where
+//! present.
 
 mod chain;
 mod config;
