@@ -8,6 +8,7 @@
 //!
 //! Whether a file is text is not known here: that is the index's to say.
 
+mod job;
 mod list;
 mod queue;
 mod visit;
@@ -20,7 +21,8 @@ use crate::record::RepoPath;
 
 pub use crate::admit::Stat;
 
-use visit::{Job, Visitor};
+use job::Job;
+use visit::Visitor;
 
 /// One path and what was found there.
 #[derive(Debug, Clone)]

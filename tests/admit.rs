@@ -2,6 +2,8 @@
 //! --exclude-standard` lists and `lstat` finds; every path has one fate; one path asked alone gets
 //! the walk's answer.
 
+#![allow(clippy::unwrap_used)]
+
 mod own;
 mod parity;
 mod random;

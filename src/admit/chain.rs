@@ -124,6 +124,17 @@ impl Dir {
         self.find(|node| node.git.as_ref(), path, is_dir)
     }
 
+    /// The ignore files here and above, the deepest first.
+    pub(super) fn lists(&self) -> Vec<&Arc<RuleList>> {
+        let mut found = Vec::new();
+        let mut dir = Some(self);
+        while let Some(Dir(node)) = dir {
+            found.extend(node.own.iter().chain(&node.git));
+            dir = node.parent.as_ref();
+        }
+        found
+    }
+
     fn find(
         &self,
         list: impl Fn(&Node) -> Option<&Arc<RuleList>>,

@@ -255,6 +255,7 @@ mod tests {
     fn a_hostile_pattern_takes_no_longer() {
         let pattern = "*a".repeat(200) + "b";
         assert!(!matches(&pattern, &"a".repeat(4000)));
-        assert!(!matches(&"**/a/".repeat(200), &"a/".repeat(4000)));
+        let pattern = "**/a/".repeat(200) + "b";
+        assert!(!matches(&pattern, &"a/".repeat(4000)));
     }
 }

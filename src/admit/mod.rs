@@ -11,11 +11,14 @@
 //! [`Policy::root`], [`Policy::enter`], [`Policy::judge`]. It is a snapshot; when a control file
 //! ([`Policy::control_files`]) or a rule file in the tree changes, a new one is opened.
 //!
-//! Known limit: git's objects are not read. So a `.gitignore` that a sparse checkout leaves out of
-//! the tree does not apply, and what a sparse index has collapsed counts as untracked when present.
+//! Known limits. With `core.ignoreCase` patterns match without case, but a tracked path is one of
+//! exactly that name. Git's objects are not read: a `.gitignore` that a sparse checkout leaves out
+//! of the tree does not apply, and what a sparse index has collapsed counts as untracked where
+//! present.
 
 mod chain;
 mod config;
+mod fingerprint;
 mod gitdir;
 mod glob;
 mod head;

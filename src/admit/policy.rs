@@ -262,7 +262,12 @@ impl Policy {
         found.excludes.then_some(found.rule)
     }
 
-    fn fold(&self) -> bool {
+    /// The rule files above the root and those outside the tree, each once.
+    pub(super) fn rules_from_outside(&self) -> impl Iterator<Item = &Arc<RuleList>> {
+        self.top.lists().into_iter().chain(&self.outside)
+    }
+
+    pub(super) fn fold(&self) -> bool {
         self.git.as_ref().is_some_and(|git| git.settings.ignore_case)
     }
 

@@ -42,6 +42,16 @@ impl RuleList {
         Arc::new(RuleList { source, base, lines })
     }
 
+    /// The name of the file, as rules show it.
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+
+    /// The lines that hold a pattern.
+    pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.lines.iter().map(|(_, pattern)| pattern.text())
+    }
+
     /// The last pattern that matches `path` (relative to the top), if any.
     pub fn last_match(self: &Arc<Self>, path: &[u8], is_dir: bool) -> Option<Match> {
         let path = path.get(self.base..)?;

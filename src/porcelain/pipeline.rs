@@ -267,7 +267,11 @@ fn judge(status: ExitStatus, talk: &str, io: &mut Io<'_>, tell: bool) -> Result<
     };
     Err(match failure {
         Some(problem) => Error::told(kind, problem.code, problem.message, problem.hint),
-        None => Error::told(kind, "failed".into(), format!("a stage ended with {status}"), None),
+        None => {
+            let words = talk.lines().find(|line| !line.trim().is_empty()).unwrap_or("no word");
+            let message = format!("a stage ended with {status}: {words}");
+            Error::told(kind, "failed".into(), message, None)
+        }
     })
 }
 

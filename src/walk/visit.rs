@@ -1,6 +1,5 @@
 //! One directory: list it, judge every name, hand on what is below.
 
-use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,54 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::FileType;
 use rustix::io::Errno as Code;
 
+use super::job::{HELD_DEPTH, Job, Way};
 use super::list::{self, Listing};
 use super::queue::Queue;
 use super::{Entry, Errno, Kind, Stat};
 use crate::admit::{
     Child, Dir, GIT_RULES, OWN_RULES, Policy, RuleFiles, Ruling, Tracked, is_repository,
 };
-use crate::error::{Error, Result};
-use crate::visible;
-
-/// Deeper directories are reached from the root again, name by name, instead of holding the one
-/// above open: so the number of open files has a bound whatever the tree.
-const HELD_DEPTH: usize = 64;
 
 /// Entries are handed on in batches of about this many.
 const BATCH: usize = 1024;
-
-/// A directory to visit.
-pub struct Job {
-    way: Way,
-    parent: Dir,
-    name: Vec<u8>,
-    /// Git's index has an entry of exactly this path, beside those below.
-    entry: Option<usize>,
-    below: Range<usize>,
-}
-
-/// How to get to a directory.
-enum Way {
-    /// It is the root, open.
-    Root(OwnedFd),
-    /// By name from the one above, or from the root when that is not held open.
-    Name(Option<Arc<OwnedFd>>, usize),
-    /// Not at all: it is not there, or what is above it cannot be searched.
-    None(Option<Code>),
-}
-
-impl Job {
-    /// The root of a walk.
-    pub fn root(policy: &Policy) -> Result<Self> {
-        use std::os::unix::ffi::OsStrExt;
-        let path = policy.root_path();
-        let fd = list::open_root(path).map_err(|code| {
-            Error::io("read", visible::quote_path(path.as_os_str().as_bytes()), &code.into())
-        })?;
-        let parent = policy.root(RuleFiles::default());
-        Ok(Job { way: Way::Root(fd), parent, name: Vec::new(), entry: None, below: 0..0 })
-    }
-}
 
 /// A directory being visited: open, or known by git's index alone.
 struct Here {
@@ -114,35 +75,10 @@ impl<'a> Visitor<'a> {
                 return self.contents(&Here { dir, fd: Some(Arc::new(fd)), depth: 0 }, &listing);
             }
         };
-        match self.open(&job, fd) {
+        match job.open(self.policy, fd) {
             Ok(fd) => self.visit_open(&job, fd, depth),
             Err((code, search)) => self.visit_closed(&job, code, search, depth),
         }
-    }
-
-    /// Opens a directory; when it may not be listed, perhaps to look up names in it.
-    fn open(
-        &self,
-        job: &Job,
-        above: Option<Arc<OwnedFd>>,
-    ) -> std::result::Result<OwnedFd, (Code, Option<OwnedFd>)> {
-        let above = match above {
-            Some(fd) => fd,
-            None => Arc::new(self.open_from_root(&job.parent).map_err(|code| (code, None))?),
-        };
-        list::open_dir(&above, &job.name).map_err(|code| {
-            let denied = code == Code::ACCESS;
-            (code, denied.then(|| list::open_to_search(&above, &job.name).ok()).flatten())
-        })
-    }
-
-    fn open_from_root(&self, dir: &Dir) -> rustix::io::Result<OwnedFd> {
-        let mut fd = list::open_root(self.policy.root_path())?;
-        let Some(path) = self.policy.path_of_dir(dir) else { return Ok(fd) };
-        for name in path.as_bytes().split(|b| *b == b'/') {
-            fd = list::open_dir(&fd, name)?;
-        }
-        Ok(fd)
     }
 
     fn rule_files(&self, fd: &OwnedFd, listing: &Listing) -> RuleFiles {

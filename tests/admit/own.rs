@@ -220,3 +220,36 @@ fn head_is_found_wherever_git_keeps_it() {
     sandbox.git(&["checkout", "-q", "--detach"]);
     assert_eq!(head(), by_git());
 }
+
+#[test]
+fn the_fingerprint_changes_with_what_is_admitted_and_not_otherwise() {
+    let sandbox = Sandbox::repository();
+    sandbox.touch(&["a", "sub/b", "sub/c"]);
+    sandbox.git(&["add", "a", "sub/b"]);
+    let now = || {
+        let around = Surroundings::from_vars(sandbox.vars());
+        Policy::open(&sandbox.root().join("sub"), &around, &[]).unwrap().fingerprint()
+    };
+    let first = now();
+    sandbox.write("a", "longer");
+    sandbox.git(&["add", "a"]);
+    sandbox.git(&["config", "user.name", "somebody"]);
+    sandbox.write("sub/.gitignore", "x");
+    assert_eq!(now(), first);
+    let mut seen = vec![first];
+    let mut differs = |what: &str| {
+        let now = now();
+        assert!(!seen.contains(&now), "{what}");
+        seen.push(now);
+    };
+    sandbox.git(&["add", "sub/c"]);
+    differs("a tracked path more");
+    sandbox.write(".gitignore", "x");
+    differs("a rule above the root");
+    sandbox.write(".git/info/exclude", "x");
+    differs("a rule for this clone");
+    sandbox.write("../home/.config/git/ignore", "x");
+    differs("a rule of the user");
+    sandbox.git(&["config", "core.ignoreCase", "true"]);
+    differs("case");
+}

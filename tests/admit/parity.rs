@@ -47,8 +47,8 @@ fn patterns_of_every_kind_and_place() {
 #[test]
 fn excludes_outside_the_tree() {
     let mut sandbox = Sandbox::repository();
-    sandbox.touch(&["a.x", "important.x", "b.y", "c.z", "w"]);
-    sandbox.write(".git/info/exclude", "*.x\n!important.x\n");
+    sandbox.touch(&["a.x", "important.x", "b.y", "both.y", "c.z", "w"]);
+    sandbox.write(".git/info/exclude", "*.x\n!important.x\n!both.y\n");
     sandbox.write("../home/.config/git/ignore", "*.y\n");
     check(&sandbox, &sandbox.root());
     has(&sandbox, "a.x: ignored .git/info/exclude:1:*.x");

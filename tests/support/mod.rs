@@ -1,4 +1,6 @@
 //! What several tests need.
 
+#![allow(clippy::unwrap_used)]
+
 pub mod git;
 pub mod tree;

@@ -140,7 +140,7 @@ impl Worker<'_> {
         let show = self.target.ledger("show").arg("--segment").arg(&id);
         let print = stage(["auwai-ledger", "print", "--ack-fd", "3", "--segment"]).arg(&id);
         // The command may think for long before it reads on; only its end ends the wait.
-        let print = print.arg("--drain").arg("1000weeks").arg("--quiet").acks();
+        let print = print.arg("--drain").arg("1000weeks").acks();
         let mut delivered = Vec::new();
         Pipeline::start_into(&[show, print], writer, io)?.records(io, |record, _| {
             if let Record::Read(read) = record {

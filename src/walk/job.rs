@@ -1,0 +1,78 @@
+//! What is still to be visited, and the way there.
+
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno as Code;
+
+use super::list;
+use crate::admit::{Dir, Policy, RuleFiles};
+use crate::error::{Error, Result};
+use crate::visible;
+
+/// Deeper directories are reached from the root again, name by name, instead of holding the one
+/// above open: so the number of open files has a bound whatever the tree.
+pub const HELD_DEPTH: usize = 64;
+
+/// A directory to visit.
+pub struct Job {
+    /// How to get there.
+    pub way: Way,
+    /// The directory above.
+    pub parent: Dir,
+    /// Its name there.
+    pub name: Vec<u8>,
+    /// Git's index has an entry of exactly this path, beside those below.
+    pub entry: Option<usize>,
+    /// The tracked entries below.
+    pub below: Range<usize>,
+}
+
+/// How to get to a directory.
+pub enum Way {
+    /// It is the root, open.
+    Root(OwnedFd),
+    /// By name from the one above, or from the root when that is not held open.
+    Name(Option<Arc<OwnedFd>>, usize),
+    /// Not at all: it is not there, or what is above it cannot be searched.
+    None(Option<Code>),
+}
+
+impl Job {
+    /// The root of a walk.
+    pub fn root(policy: &Policy) -> Result<Self> {
+        use std::os::unix::ffi::OsStrExt;
+        let path = policy.root_path();
+        let fd = list::open_root(path).map_err(|code| {
+            Error::io("read", visible::quote_path(path.as_os_str().as_bytes()), &code.into())
+        })?;
+        let parent = policy.root(RuleFiles::default());
+        Ok(Job { way: Way::Root(fd), parent, name: Vec::new(), entry: None, below: 0..0 })
+    }
+
+    /// Opens a directory; when it may not be listed, perhaps to look up names in it.
+    pub fn open(
+        &self,
+        policy: &Policy,
+        above: Option<Arc<OwnedFd>>,
+    ) -> std::result::Result<OwnedFd, (Code, Option<OwnedFd>)> {
+        let above = match above {
+            Some(fd) => fd,
+            None => Arc::new(open_from_root(policy, &self.parent).map_err(|code| (code, None))?),
+        };
+        list::open_dir(&above, &self.name).map_err(|code| {
+            let denied = code == Code::ACCESS;
+            (code, denied.then(|| list::open_to_search(&above, &self.name).ok()).flatten())
+        })
+    }
+}
+
+fn open_from_root(policy: &Policy, dir: &Dir) -> rustix::io::Result<OwnedFd> {
+    let mut fd = list::open_root(policy.root_path())?;
+    let Some(path) = policy.path_of_dir(dir) else { return Ok(fd) };
+    for name in path.as_bytes().split(|b| *b == b'/') {
+        fd = list::open_dir(&fd, name)?;
+    }
+    Ok(fd)
+}
