@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn chunk() -> Read {
-        Read::of("r", ChunkId(1))
+        Read::of("r", crate::record::ChunkId(1))
     }
 
     #[test]

@@ -64,7 +64,12 @@ impl ContentReader {
         }
     }
 
-    fn stream(&mut self, path: &RepoPath, file: &mut File, encoding: Encoding) -> io::Result<Content> {
+    fn stream(
+        &mut self,
+        path: &RepoPath,
+        file: &mut File,
+        encoding: Encoding,
+    ) -> io::Result<Content> {
         file.rewind()?;
         let mut builder = Builder::new(path, encoding, self.tokenizer);
         loop {

@@ -16,7 +16,7 @@ const TRIES: usize = 3;
 /// What became of an entry.
 pub enum Outcome {
     /// A row for the ledger.
-    Row(FileRow),
+    Row(Box<FileRow>),
     /// It was gone, or no file any more, when it was to be read.
     Gone,
 }
@@ -25,7 +25,7 @@ pub enum Outcome {
 pub fn read_entry(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader) -> Outcome {
     match entry.kind {
         Kind::File => read_file(root, entry, young, reader),
-        _ => Outcome::Row(row(entry)),
+        _ => Outcome::Row(Box::new(row(entry))),
     }
 }
 
@@ -62,13 +62,16 @@ fn read_file(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader
             let fate = if content.encoding.is_some() { Fate::Text } else { Fate::Binary };
             let racy = !still || young.is_racy(&stat);
             let stat = Some(stat::to_bytes(&stat));
-            Outcome::Row(FileRow { fate, stat, racy, content: Some(content), ..row(entry) })
+            let content = Some(content);
+            Outcome::Row(Box::new(FileRow { fate, stat, racy, content, ..row(entry) }))
         }
         Err(errno) if is_gone(errno) && !entry.tracked => Outcome::Gone,
-        Err(errno) if is_gone(errno) => Outcome::Row(row(Entry { kind: Kind::Absent, ..entry })),
+        Err(errno) if is_gone(errno) => {
+            Outcome::Row(Box::new(row(Entry { kind: Kind::Absent, ..entry })))
+        }
         Err(errno) => {
             let detail = Some(errno_text(&errno.into()));
-            Outcome::Row(FileRow { fate: Fate::Unreadable, detail, ..row(entry) })
+            Outcome::Row(Box::new(FileRow { fate: Fate::Unreadable, detail, ..row(entry) }))
         }
     }
 }
@@ -76,7 +79,11 @@ fn read_file(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader
 type Still = (Content, Stat, bool);
 
 /// Reads a file between two equal `fstat`s; after some tries as it was, and says so.
-fn read_still(root: &Root, entry: &Entry, reader: &mut ContentReader) -> Result<Still, rustix::io::Errno> {
+fn read_still(
+    root: &Root,
+    entry: &Entry,
+    reader: &mut ContentReader,
+) -> Result<Still, rustix::io::Errno> {
     let mut tries = TRIES;
     loop {
         tries -= 1;

@@ -197,7 +197,7 @@ impl<'a> Writer<'a> {
         match done.outcome {
             Outcome::Row(row) => {
                 self.bytes += row.content.as_ref().map_or(0, |content| content.size);
-                self.batch.rows.push(row);
+                self.batch.rows.push(*row);
             }
             Outcome::Gone => self.batch.gone.extend(done.known),
         }

@@ -57,12 +57,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 }
 
 /// Makes the plan unless there is one, and returns it.
-pub fn ensure(
-    args: &Args,
-    target: &Target,
-    common: &Common,
-    io: &mut Io<'_>,
-) -> Result<Plan> {
+pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let stages = [
         target.ledger("chunks"),

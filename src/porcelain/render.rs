@@ -32,7 +32,10 @@ pub fn fates<'a>(counts: impl IntoIterator<Item = (&'a String, &'a u64)>) -> Str
     let all: Vec<(&String, &u64)> = counts.into_iter().collect();
     let of = |fate: &Fate| all.iter().find(|(name, _)| *name == fate.as_str());
     let known = Fate::ALL.iter().filter_map(of);
-    known.map(|(name, number)| format!("{} {name}", thousands(**number))).collect::<Vec<_>>().join(", ")
+    known
+        .map(|(name, number)| format!("{} {name}", thousands(**number)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// An unread row: what, why, and the command that finishes it.

@@ -37,7 +37,12 @@ pub struct Args {
           value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
     /// The command and its arguments
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "COMMAND",
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     command: Vec<OsString>,
 }
 
@@ -65,13 +70,7 @@ fn hold(target: &Target) -> Result<Lock> {
     })
 }
 
-fn work(
-    args: &Args,
-    target: &Target,
-    queue: &Queue<'_>,
-    bar: &Bar,
-    io: &mut Io<'_>,
-) -> Result<()> {
+fn work(args: &Args, target: &Target, queue: &Queue<'_>, bar: &Bar, io: &mut Io<'_>) -> Result<()> {
     let world = io.world;
     let results: Vec<Result<String>> = std::thread::scope(|scope| {
         let worker = |number: u16| {
@@ -79,7 +78,10 @@ fn work(
             scope.spawn(move || feed::work(&reader, &args.command, target, queue, bar, world))
         };
         let workers: Vec<_> = (1..=args.jobs).map(worker).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err(panicked()))).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| Err(panicked())))
+            .collect()
     });
     let mut first = Ok(());
     for result in results {
@@ -99,7 +101,11 @@ fn panicked() -> Error {
 
 fn conclude(target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let answer = verify::ask(false, target, common, io, &mut |row, io| {
-        if common.json { crate::record::write(io.out, &row) } else { verify::tell_row(&row, target, io) }
+        if common.json {
+            crate::record::write(io.out, &row)
+        } else {
+            verify::tell_row(&row, target, io)
+        }
     })?;
     verify::finish(&answer, target, common, io)
 }

@@ -31,11 +31,22 @@ fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
         None => super::line(io, &format!("no plan yet; make one: auwai plan{}", target.flag()))?,
     }
     if let Some(segments) = status.segments {
-        super::line(io, &format!("segments: {} done, {} active, {} pending", thousands(segments.done), thousands(segments.active), thousands(segments.pending)))?;
+        super::line(
+            io,
+            &format!(
+                "segments: {} done, {} active, {} pending",
+                thousands(segments.done),
+                thousands(segments.active),
+                thousands(segments.pending)
+            ),
+        )?;
         super::line(io, &progress(status))?;
     }
     for holder in &status.active {
-        super::line(io, &format!("{} has {} since {}", holder.reader, holder.segment, holder.since))?;
+        super::line(
+            io,
+            &format!("{} has {} since {}", holder.reader, holder.segment, holder.since),
+        )?;
     }
     if !status.fates.is_empty() {
         let paths = status.fates.values().sum();

@@ -97,7 +97,8 @@ impl Target {
     /// The reader: the option, `AUWAI_READER`, else `default`.
     pub fn reader(&self, option: &ReaderOption, io: &Io<'_>) -> String {
         let named = option.reader.clone();
-        named.or_else(|| io.world.text("AUWAI_READER").map(str::to_string))
+        named
+            .or_else(|| io.world.text("AUWAI_READER").map(str::to_string))
             .unwrap_or_else(|| "default".to_string())
     }
 
@@ -169,11 +170,7 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// The repositories that `--repo` names, else the one around the current folder.
-pub fn repositories(
-    named: &[NamedRepo],
-    common: &Common,
-    io: &mut Io<'_>,
-) -> Result<Vec<Member>> {
+pub fn repositories(named: &[NamedRepo], common: &Common, io: &mut Io<'_>) -> Result<Vec<Member>> {
     let state_dir = state_dir(common, io);
     if named.is_empty() && common.workspace.is_some() {
         return Ok(Target::resolve(common, io)?.members().to_vec());

@@ -39,12 +39,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 }
 
 /// Tells the sums, and gives the verdict.
-pub fn finish(
-    answer: &Answer,
-    target: &Target,
-    common: &Common,
-    io: &mut Io<'_>,
-) -> Result<()> {
+pub fn finish(answer: &Answer, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
     match common.json {
         true => record::write(io.out, &answer.status)?,
         false => tell(answer, io)?,

@@ -29,22 +29,29 @@ pub struct Reading {
 /// A chunk that somebody wants to see.
 pub enum Wanted {
     /// The index has it.
-    Here {
-        /// Its file.
-        row: Row,
-        /// Where it is there.
-        cut: Cut,
-        /// Whether it is complete.
-        complete: bool,
-    },
+    Here(Box<Here>),
     /// It was planned, and the index has it no more.
     Gone(RepoPath, ChunkId),
 }
 
+/// A chunk in the index.
+pub struct Here {
+    /// Its file.
+    pub row: Row,
+    /// Where it is there.
+    pub cut: Cut,
+    /// Whether it is complete.
+    pub complete: bool,
+}
+
 impl Wanted {
+    fn here(row: &Row, cut: &Cut, complete: bool) -> Wanted {
+        Wanted::Here(Box::new(Here { row: row.clone(), cut: cut.clone(), complete }))
+    }
+
     /// Whether it is complete; what is gone is not.
     pub fn complete(&self) -> bool {
-        matches!(self, Wanted::Here { complete: true, .. })
+        matches!(self, Wanted::Here(here) if here.complete)
     }
 }
 
@@ -72,8 +79,10 @@ impl Reading {
                 refuse_twice(&sources)?;
                 Ok(Reading { sources, coverage: None, workspace: false })
             }
-            _ => Err(Error::usage("name repositories with --repo, or a workspace with --workspace")
-                .hint("for example `--repo .`")),
+            _ => {
+                Err(Error::usage("name repositories with --repo, or a workspace with --workspace")
+                    .hint("for example `--repo .`"))
+            }
         }
     }
 
@@ -115,30 +124,26 @@ impl Reading {
     pub fn segment(&self, id: &SegmentId) -> Result<Vec<Part>> {
         let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
         let placed = coverage.segment(id)?;
-        let mut parts: Vec<Part> = Vec::new();
-        let mut at: Option<(Ledger, Option<(Row, Vec<Cut>)>)> = None;
+        let mut parts = Vec::new();
         for planned in coverage.chunks_of(&placed)? {
             let path = planned.file.repo_path().map_err(|e| Error::failed("damaged", e))?;
-            if parts.last().is_none_or(|(source, _)| source.name != planned.id.repo) {
-                let source = self.source(&planned.id.repo)?;
-                at = Some((source.ledger()?, None));
-                parts.push((source.clone(), Vec::new()));
+            if parts.last().is_none_or(|open: &Open| open.source.name != planned.id.repo) {
+                parts.push(Open::new(self.source(&planned.id.repo)?)?);
             }
-            let (Some((_, wanted)), Some((ledger, file))) = (parts.last_mut(), &mut at) else {
-                continue;
-            };
-            if file.as_ref().is_none_or(|(row, _)| row.path != path) {
-                *file = open_file(ledger, &path)?;
+            if let Some(open) = parts.last_mut() {
+                open.add(path, planned.id.id, planned.complete)?;
             }
-            wanted.push(place(file.as_ref(), path, planned.id.id, planned.complete));
         }
-        Ok(parts)
+        Ok(parts.into_iter().map(|open| (open.source, open.wanted)).collect())
     }
 
     fn source(&self, name: &str) -> Result<&Source> {
         self.sources.iter().find(|source| source.name == name).ok_or_else(|| {
-            Error::failed("missing-repository", format!("repository '{name}' is not in the workspace"))
-                .hint(format!("add it again: `auwai workspace add PATH --as {name}`"))
+            Error::failed(
+                "missing-repository",
+                format!("repository '{name}' is not in the workspace"),
+            )
+            .hint(format!("add it again: `auwai workspace add PATH --as {name}`"))
         })
     }
 
@@ -161,7 +166,7 @@ impl Reading {
         let cut = ledger.cuts(row.id)?.into_iter().find(|cut| cut.id == id);
         let cut = cut.ok_or_else(|| unknown(word))?;
         let complete = complete.contains(&id);
-        Ok((source.clone(), vec![Wanted::Here { row, cut, complete }]))
+        Ok((source.clone(), vec![Wanted::here(&row, &cut, complete)]))
     }
 
     /// The chunks that an id or a prefix of one can mean, with the place of their repository.
@@ -190,14 +195,34 @@ impl Reading {
             for path in source.paths(word, world) {
                 let Some((row, cuts)) = open_file(ledger, &path)? else { continue };
                 let complete = self.complete(source, ledger)?;
-                let here = |cut: Cut| {
-                    let complete = complete.contains(&cut.id);
-                    Wanted::Here { row: row.clone(), cut, complete }
-                };
-                return Ok(Some((source.clone(), cuts.into_iter().map(here).collect())));
+                let here = |cut: &Cut| Wanted::here(&row, cut, complete.contains(&cut.id));
+                return Ok(Some((source.clone(), cuts.iter().map(here).collect())));
             }
         }
         Ok(None)
+    }
+}
+
+/// A part that is being collected, with the file that it is in open.
+struct Open {
+    source: Source,
+    ledger: Ledger,
+    file: Option<(Row, Vec<Cut>)>,
+    wanted: Vec<Wanted>,
+}
+
+impl Open {
+    fn new(source: &Source) -> Result<Open> {
+        let ledger = source.ledger()?;
+        Ok(Open { source: source.clone(), ledger, file: None, wanted: Vec::new() })
+    }
+
+    fn add(&mut self, path: RepoPath, id: ChunkId, complete: bool) -> Result<()> {
+        if self.file.as_ref().is_none_or(|(row, _)| row.path != path) {
+            self.file = open_file(&self.ledger, &path)?;
+        }
+        self.wanted.push(place(self.file.as_ref(), path, id, complete));
+        Ok(())
     }
 }
 
@@ -207,15 +232,10 @@ fn open_file(ledger: &Ledger, path: &RepoPath) -> Result<Option<(Row, Vec<Cut>)>
     Ok(Some((row, cuts)))
 }
 
-fn place(
-    file: Option<&(Row, Vec<Cut>)>,
-    path: RepoPath,
-    id: ChunkId,
-    complete: bool,
-) -> Wanted {
+fn place(file: Option<&(Row, Vec<Cut>)>, path: RepoPath, id: ChunkId, complete: bool) -> Wanted {
     let found = file.and_then(|(row, cuts)| Some((row, cuts.iter().find(|cut| cut.id == id)?)));
     match found {
-        Some((row, cut)) => Wanted::Here { row: row.clone(), cut: cut.clone(), complete },
+        Some((row, cut)) => Wanted::here(row, cut, complete),
         None => Wanted::Gone(path, id),
     }
 }

@@ -10,7 +10,6 @@ use crate::plumbing::ledger::reading::{Reading, Wanted};
 use crate::plumbing::ledger::source::Source;
 use crate::plumbing::ledger::{Repos, StateOption, WorkspaceOption};
 use crate::record::{self, End, SegmentId, Unread, Why};
-use crate::store::ledger::{Cut, Row};
 
 /// Write the text of chunks, as `body` records
 ///
@@ -80,7 +79,7 @@ fn show(
     let mut reader = BodyReader::new(&root, &source.name);
     for chunk in wanted.iter().filter(|chunk| !(only_unread && chunk.complete())) {
         let body = match chunk {
-            Wanted::Here { row, cut, complete } => reader.read(row, cut, *complete),
+            Wanted::Here(here) => reader.read(&here.row, &here.cut, here.complete),
             Wanted::Gone(..) => None,
         };
         match body {
@@ -99,7 +98,7 @@ fn show(
 
 fn changed(source: &Source, chunk: &Wanted) -> Unread {
     let (path, id, lines) = match chunk {
-        Wanted::Here { row, cut, .. } => here(row, cut),
+        Wanted::Here(here) => (here.row.path.to_wire(), here.cut.id, Some(here.cut.lines)),
         Wanted::Gone(path, id) => (path.to_wire(), *id, None),
     };
     Unread {
@@ -113,10 +112,4 @@ fn changed(source: &Source, chunk: &Wanted) -> Unread {
         reader: None,
         why: Why::Changed,
     }
-}
-
-type Told = ((String, Option<String>), record::ChunkId, Option<record::LineRange>);
-
-fn here(row: &Row, cut: &Cut) -> Told {
-    (row.path.to_wire(), cut.id, Some(cut.lines))
 }

@@ -116,7 +116,6 @@ impl Source {
     }
 }
 
-
 /// What the environment says about git's configuration.
 pub fn surroundings(world: &World) -> Surroundings {
     Surroundings::from_vars(world.vars())

@@ -7,7 +7,9 @@ use super::source::Source;
 use super::{Repos, StateOption, WorkspaceOption};
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::record::{self, ChunkId, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why};
+use crate::record::{
+    self, ChunkId, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why,
+};
 use crate::store::coverage::{Coverage, Planned, SegmentStand};
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::text::shown_tokens;

@@ -154,12 +154,16 @@ fn is_missing(e: &std::io::Error) -> bool {
 
 fn folder(path: &RepoPath) -> Error {
     let shown = path.display();
-    Error::failed("folder", format!("'{shown}' is a folder: it is walked, and its files have fates"))
-        .hint(format!("ask about a file in it: `auwai why {shown}/FILE`"))
+    Error::failed(
+        "folder",
+        format!("'{shown}' is a folder: it is walked, and its files have fates"),
+    )
+    .hint(format!("ask about a file in it: `auwai why {shown}/FILE`"))
 }
 
 fn missing(word: &OsStr, source: &Source) -> Error {
     let shown = quote_path(word.as_bytes());
     let message = format!("there is no '{shown}' in '{}'", source.shown_root());
-    Error::failed("not-found", message).hint("paths are taken from the current folder, else from the root")
+    Error::failed("not-found", message)
+        .hint("paths are taken from the current folder, else from the root")
 }

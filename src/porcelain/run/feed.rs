@@ -134,7 +134,12 @@ impl Worker<'_> {
     }
 
     /// Sends brief and bodies, and returns the chunks that the command took.
-    fn send(&self, segment: &Segment, writer: PipeWriter, io: &mut Io<'_>) -> Result<Vec<Delivered>> {
+    fn send(
+        &self,
+        segment: &Segment,
+        writer: PipeWriter,
+        io: &mut Io<'_>,
+    ) -> Result<Vec<Delivered>> {
         brief(segment, &writer)?;
         let id = segment.id.to_string();
         let show = self.target.ledger("show").arg("--segment").arg(&id);

@@ -39,8 +39,7 @@ impl Ledger {
     /// Whether a chunk is read.
     pub fn is_read(&self, id: ChunkId) -> Result<bool> {
         self.db.read(|c| {
-            let mut query =
-                c.prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?;
+            let mut query = c.prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?;
             Ok(query.exists([id.0 as i64])?)
         })
     }
@@ -136,7 +135,8 @@ fn mark_one(
 }
 
 fn put_mark(tx: &Transaction<'_>, place: &Place, change: i64) -> Work<()> {
-    let mut put = tx.prepare_cached("INSERT OR REPLACE INTO marks VALUES (?1, ?2, ?3, ?4, ?5, 0)")?;
+    let mut put =
+        tx.prepare_cached("INSERT OR REPLACE INTO marks VALUES (?1, ?2, ?3, ?4, ?5, 0)")?;
     let id = place.cut.id.0 as i64;
     put.execute(params![id, place.cut.body, place.hash, place.key, change])?;
     Ok(())
@@ -213,11 +213,14 @@ fn give(tx: &Transaction<'_>, read: &Freed, takers: &Takers, at: &str) -> Work<b
         let free = !tx
             .prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?
             .exists([id.0 as i64])?;
-        if let Some(place) = place(tx, *id)?.filter(|p| free && *added > read.since && p.cut.body == read.body) {
+        if let Some(place) =
+            place(tx, *id)?.filter(|p| free && *added > read.since && p.cut.body == read.body)
+        {
             fit.push(place);
         }
     }
-    let best = fit.into_iter().min_by_key(|p| (p.hash != read.file, p.key.clone(), p.cut.bytes.from));
+    let best =
+        fit.into_iter().min_by_key(|p| (p.hash != read.file, p.key.clone(), p.cut.bytes.from));
     let Some(place) = best else { return Ok(false) };
     put_mark(tx, &place, read.since)?;
     let evidence = Evidence { reader: "auwai", how: "moved", at, head: None };

@@ -33,7 +33,9 @@ impl<R: BufRead> Bodies<R> {
                 Some(Record::Body(body)) => return self.passage(body).map(Some),
                 Some(Record::End(end)) => self.end(&end)?,
                 // What could not be shown: its writer tells it, and its exit status says so.
-                Some(Record::Repo(_) | Record::Unread(_) | Record::Problem(_) | Record::Unknown) => {}
+                Some(
+                    Record::Repo(_) | Record::Unread(_) | Record::Problem(_) | Record::Unknown,
+                ) => {}
                 Some(_) => return Err(self.reader.bad("not a body record")),
                 None => (self.cut, self.ended) = (true, true),
             }
