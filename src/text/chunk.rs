@@ -5,8 +5,9 @@
 //! line that does not fit; the size of the blocks changes nothing; an edit changes the chunk it is
 //! in, and at times its neighbours.
 
-use super::decode::line_end;
+use super::decode::{line_end, split_end};
 use super::encoding::Encoding;
+use super::frame::Extent;
 use super::piece::{self, Atom};
 use super::rank::Ranker;
 use super::shown::{push_content, push_line};
@@ -62,6 +63,8 @@ pub struct Cutter {
     /// The atoms of the current line, when it is a long one.
     long_line: Option<Window>,
     ranker: Ranker,
+    /// Whether the last line so far has no end.
+    is_unterminated: bool,
     /// One line as shown, to count it.
     shown: String,
 }
@@ -79,6 +82,7 @@ impl Cutter {
             lines: Window::new(CHUNK, start),
             long_line: None,
             ranker: Ranker::new(),
+            is_unterminated: false,
             shown: String::new(),
         }
     }
@@ -94,9 +98,10 @@ impl Cutter {
         self.drop_done();
     }
 
-    /// The number of lines so far; after the last block, of the file.
-    pub fn line_count(&self) -> u64 {
-        self.lines.end().line - 1
+    /// How far the file reaches, once its last block has been pushed.
+    pub fn extent(&self) -> Extent {
+        let Mark { byte, line, .. } = self.lines.end();
+        Extent { lines: line - 1, bytes: byte, unterminated: self.is_unterminated }
     }
 
     /// Takes one line, or one atom of a long line; `false` when more of the file must come first.
@@ -148,9 +153,11 @@ impl Cutter {
             return None;
         }
         let from = self.index(start.byte);
+        let line = &self.bytes[from..from + len];
+        self.is_unterminated = split_end(self.encoding, line).1.is_empty();
         self.shown.clear();
         self.shown.push('\t');
-        push_line(&mut self.shown, self.encoding, &self.bytes[from..from + len]);
+        push_line(&mut self.shown, self.encoding, line);
         let shown = self.shown.len() as u64;
         if shown + NUMBER.bytes > CHUNK.bytes {
             return None;
@@ -185,6 +192,7 @@ impl Cutter {
     fn add_atom(&mut self, atoms: &mut Window, at: usize, atom: Atom) {
         let (before, rest) = self.bytes.split_at(at);
         let bytes = &rest[..atom.len];
+        self.is_unterminated = split_end(self.encoding, bytes).1.is_empty();
         self.shown.clear();
         push_content(&mut self.shown, self.encoding, bytes);
         let start = atoms.end();
@@ -255,6 +263,57 @@ impl Cutter {
         if done >= DROP {
             self.bytes.drain(..done);
             self.offset = needed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::number_tokens;
+    use proptest::prelude::*;
+
+    #[test]
+    fn memory_does_not_grow_with_the_file() {
+        let mut cutter = Cutter::new(Encoding::UTF_8, Tokenizer::Bytes);
+        let mut chunks = 0;
+        for block in [&b"one line without an end; "[..], b"a short line\n", b"\n"] {
+            for _ in 0..200 {
+                cutter.push(&block.repeat(1000), false, &mut |_| chunks += 1);
+                assert!(cutter.bytes.capacity() < 512 * 1024, "{}", cutter.bytes.capacity());
+            }
+        }
+        assert!(chunks > 1000);
+    }
+
+    #[test]
+    fn the_extent_tells_whether_the_last_line_ends() {
+        let long = "x ".repeat(40_000);
+        for (text, lines, unterminated) in [
+            ("", 0, false),
+            ("a", 1, true),
+            ("a\nb\r\n", 2, false),
+            (&long, 1, true),
+            (&format!("{long}\n"), 1, false),
+        ] {
+            let mut cutter = Cutter::new(Encoding::UTF_8, Tokenizer::Bytes);
+            cutter.push(text.as_bytes(), false, &mut |_| ());
+            cutter.push(b"", true, &mut |_| ());
+            let extent = cutter.extent();
+            assert_eq!(extent.bytes, text.len() as u64);
+            assert_eq!((extent.lines, extent.unterminated), (lines, unterminated));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shown_tokens_are_the_sum_over_the_lines(
+            first in prop_oneof![1..2000u64, 990_000..1_001_000u64],
+            count in 1..3000u64,
+        ) {
+            let lines = LineRange { first, last: first + count - 1 };
+            let sum: u64 = (lines.first..=lines.last).map(number_tokens).sum();
+            prop_assert_eq!(shown_tokens(7, lines), 7 + sum);
         }
     }
 }

@@ -19,6 +19,9 @@ pub(super) struct Strength {
     pub class: u8,
     /// A hash of the text after it: decides within a class.
     pub hash: u64,
+    /// A hash of the text before it: decides where the text after is the same, as before many a
+    /// `#[test]`. An edit before a boundary can matter to it only there.
+    pub context: u64,
 }
 
 /// A place in a file, with sums over all text before it.
@@ -135,5 +138,66 @@ impl Window {
         let rest = (self.from != self.to).then_some((self.from, self.to));
         *self = Window::new(self.limit, at);
         rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMIT: Limit = Limit { tokens: 100, bytes: u64::MAX };
+
+    fn mark(byte: u64) -> Mark {
+        Mark { byte, line: 1, tokens: byte, shown: 0 }
+    }
+
+    fn strength(class: u8, hash: u64) -> Strength {
+        Strength { class, hash, context: 0 }
+    }
+
+    fn stream(atoms: &[(Strength, u64)]) -> Vec<u64> {
+        let mut window = Window::new(LIMIT, mark(0));
+        let mut cuts = Vec::new();
+        for (strength, len) in atoms {
+            window.add(*strength, mark(window.end().byte + len));
+            while let Some((_, to)) = window.overflow() {
+                cuts.push(to.byte);
+            }
+        }
+        cuts.extend(window.restart(mark(0)).map(|(_, to)| to.byte));
+        cuts
+    }
+
+    /// The rule as it is meant: split what does not fit at its strongest boundary.
+    fn tree(atoms: &[(Strength, u64)], from: u64, cuts: &mut Vec<u64>) {
+        let len: u64 = atoms.iter().map(|(_, len)| len).sum();
+        if len <= LIMIT.tokens {
+            return cuts.push(from + len);
+        }
+        let strongest = (1..atoms.len()).max_by_key(|at| atoms[*at].0).unwrap();
+        let (left, right) = atoms.split_at(strongest);
+        tree(left, from, cuts);
+        tree(right, from + left.iter().map(|(_, len)| len).sum::<u64>(), cuts);
+    }
+
+    proptest! {
+        #[test]
+        fn the_stream_gives_the_leaves_of_the_tree(
+            atoms in prop::collection::vec((0..4u8, any::<u64>(), 1..60u64), 1..200),
+        ) {
+            let atoms: Vec<_> = atoms.iter().map(|(c, h, len)| (strength(*c, *h), *len)).collect();
+            let mut leaves = Vec::new();
+            tree(&atoms, 0, &mut leaves);
+            prop_assert_eq!(stream(&atoms), leaves);
+        }
+
+        #[test]
+        fn equal_boundaries_leave_no_small_chunks(lens in prop::collection::vec(1..4u64, 1..900)) {
+            let atoms: Vec<_> = lens.iter().map(|len| (strength(1, 1), *len)).collect();
+            let cuts = stream(&atoms);
+            let total: u64 = lens.iter().sum();
+            prop_assert!(cuts.len() as u64 <= total / 16 + 1, "{cuts:?}");
+        }
     }
 }
