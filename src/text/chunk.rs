@@ -8,11 +8,12 @@
 use super::decode::{line_end, split_end};
 use super::encoding::Encoding;
 use super::frame::Extent;
+use super::join::Joiner;
 use super::piece::{self, Atom};
 use super::rank::Ranker;
 use super::shown::{push_content, push_line};
 use super::tokens::Tokenizer;
-use super::window::{Limit, Mark, NUMBER, Window};
+use super::window::{Leaf, Limit, Mark, NUMBER, Window};
 use crate::record::{ByteRange, LineRange};
 
 /// The most that a chunk can be, as shown with seven-digit line numbers.
@@ -60,6 +61,7 @@ pub struct Cutter {
     /// How much of the current line has been searched for its end.
     searched: usize,
     lines: Window,
+    joiner: Joiner,
     /// The atoms of the current line, when it is a long one.
     long_line: Option<Window>,
     ranker: Ranker,
@@ -80,6 +82,7 @@ impl Cutter {
             offset: 0,
             searched: 0,
             lines: Window::new(CHUNK, start),
+            joiner: Joiner::new(CHUNK),
             long_line: None,
             ranker: Ranker::new(),
             is_unterminated: false,
@@ -135,9 +138,10 @@ impl Cutter {
         match self.measure(start, len) {
             Some(end) => {
                 let strength = self.ranker.next(&self.shown[1..]);
-                self.lines.add(strength, end);
-                while let Some((from, to)) = self.lines.overflow() {
-                    self.emit(from, to, false, out);
+                let mut leaf = self.lines.add(strength, end);
+                while let Some(found) = leaf.or_else(|| self.lines.overflow()) {
+                    self.join(found, out);
+                    leaf = None;
                 }
             }
             None => {
@@ -177,9 +181,10 @@ impl Cutter {
             self.long_line = Some(atoms);
             return false;
         };
-        self.add_atom(&mut atoms, at, atom);
-        while let Some((from, to)) = atoms.overflow() {
-            self.emit_pieces(from, to, out);
+        let mut leaf = self.add_atom(&mut atoms, at, atom);
+        while let Some(found) = leaf.or_else(|| atoms.overflow()) {
+            self.emit_pieces(found.from, found.to, out);
+            leaf = None;
         }
         if atom.ends_line {
             self.end_long_line(atoms, out);
@@ -189,7 +194,7 @@ impl Cutter {
         true
     }
 
-    fn add_atom(&mut self, atoms: &mut Window, at: usize, atom: Atom) {
+    fn add_atom(&mut self, atoms: &mut Window, at: usize, atom: Atom) -> Option<Leaf> {
         let (before, rest) = self.bytes.split_at(at);
         let bytes = &rest[..atom.len];
         self.is_unterminated = split_end(self.encoding, bytes).1.is_empty();
@@ -202,13 +207,13 @@ impl Cutter {
             tokens: start.tokens + self.tokenizer.count_line(&self.shown),
             shown: start.shown + self.shown.len() as u64,
         };
-        atoms.add(piece::strength(before, bytes), end);
+        atoms.add(piece::strength(before, bytes), end)
     }
 
     fn end_long_line(&mut self, mut atoms: Window, out: &mut dyn FnMut(Cut)) {
         let mut end = atoms.end();
-        if let Some((from, to)) = atoms.restart(end) {
-            self.emit_pieces(from, to, out);
+        if let Some(last) = atoms.restart(end) {
+            self.emit_pieces(last.from, last.to, out);
         }
         end.line += 1;
         self.restart_lines(end, out);
@@ -247,8 +252,18 @@ impl Cutter {
 
     /// Cuts at the end of the lines so far, and goes on at `at`.
     fn restart_lines(&mut self, at: Mark, out: &mut dyn FnMut(Cut)) {
-        if let Some((from, to)) = self.lines.restart(at) {
-            self.emit(from, to, false, out);
+        if let Some(last) = self.lines.restart(at) {
+            self.join(last, out);
+        }
+        while let Some(chunk) = self.joiner.pop() {
+            self.emit(chunk.from, chunk.to, false, out);
+        }
+        self.joiner = Joiner::new(CHUNK);
+    }
+
+    fn join(&mut self, leaf: Leaf, out: &mut dyn FnMut(Cut)) {
+        if let Some(chunk) = self.joiner.push(leaf) {
+            self.emit(chunk.from, chunk.to, false, out);
         }
     }
 
@@ -258,7 +273,8 @@ impl Cutter {
 
     /// Drops the bytes before the last cut, now and then, so that each is moved a few times at most.
     fn drop_done(&mut self) {
-        let needed = self.long_line.as_ref().unwrap_or(&self.lines).start().byte;
+        let window = self.long_line.as_ref().unwrap_or(&self.lines);
+        let needed = self.joiner.start().unwrap_or(window.start().byte);
         let done = self.index(needed);
         if done >= DROP {
             self.bytes.drain(..done);

@@ -58,6 +58,20 @@ impl Limit {
     }
 }
 
+/// What orders boundaries: strength, and then the ruler (see [`Peak`]).
+pub(super) type Height = (Strength, u32);
+
+/// What was cut off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf {
+    /// Where it begins.
+    pub from: Mark,
+    /// Where it ends.
+    pub to: Mark,
+    /// The height of the cut at its end; `None` where the text ends.
+    pub end: Option<Height>,
+}
+
 /// The text since the last cut: it fits in a chunk, or is just being made to.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -81,7 +95,7 @@ struct Peak {
 }
 
 impl Peak {
-    fn height(&self) -> (Strength, u32) {
+    fn height(&self) -> Height {
         (self.strength, self.ordinal.trailing_zeros())
     }
 }
@@ -101,15 +115,15 @@ impl Window {
         self.to
     }
 
-    /// Adds the atom that ends at `to` and is preceded by a boundary of the given strength.
-    pub(super) fn add(&mut self, strength: Strength, to: Mark) {
-        if self.to != self.from {
-            self.raise(strength);
-        }
+    /// Adds the atom that ends at `to` and is preceded by a boundary of the given strength. Gives
+    /// what was cut off, where that boundary is stronger than the last cut: its span holds that one's.
+    pub(super) fn add(&mut self, strength: Strength, to: Mark) -> Option<Leaf> {
+        let cut = if self.to == self.from { None } else { self.raise(strength) };
         self.to = to;
+        cut
     }
 
-    fn raise(&mut self, strength: Strength) {
+    fn raise(&mut self, strength: Strength) -> Option<Leaf> {
         while self.ridge.back().is_some_and(|peak| peak.strength < strength) {
             self.ridge.pop_back();
         }
@@ -119,23 +133,32 @@ impl Window {
         while self.ridge.back().is_some_and(|other| other.height() <= peak.height()) {
             self.ridge.pop_back();
         }
+        if self.ridge.is_empty() && self.last_cut.is_some_and(|cut| cut.height() < peak.height()) {
+            return Some(self.cut_at(peak));
+        }
         self.ridge.push_back(peak);
+        None
+    }
+
+    fn cut_at(&mut self, peak: Peak) -> Leaf {
+        let from = std::mem::replace(&mut self.from, peak.mark);
+        self.last_cut = Some(peak);
+        Leaf { from, to: peak.mark, end: Some(peak.height()) }
     }
 
     /// While the text does not fit: cuts at the strongest boundary, and gives what was cut off.
-    pub(super) fn overflow(&mut self) -> Option<(Mark, Mark)> {
+    pub(super) fn overflow(&mut self) -> Option<Leaf> {
         if self.limit.holds(&self.from, &self.to) {
             return None;
         }
         let peak = self.ridge.pop_front()?;
-        let from = std::mem::replace(&mut self.from, peak.mark);
-        self.last_cut = Some(peak);
-        Some((from, peak.mark))
+        Some(self.cut_at(peak))
     }
 
     /// Ends the text here, cuts, and goes on at `at`: gives what was left, if anything.
-    pub(super) fn restart(&mut self, at: Mark) -> Option<(Mark, Mark)> {
-        let rest = (self.from != self.to).then_some((self.from, self.to));
+    pub(super) fn restart(&mut self, at: Mark) -> Option<Leaf> {
+        let rest = Leaf { from: self.from, to: self.to, end: None };
+        let rest = (self.from != self.to).then_some(rest);
         *self = Window::new(self.limit, at);
         rest
     }
@@ -160,12 +183,13 @@ mod tests {
         let mut window = Window::new(LIMIT, mark(0));
         let mut cuts = Vec::new();
         for (strength, len) in atoms {
-            window.add(*strength, mark(window.end().byte + len));
-            while let Some((_, to)) = window.overflow() {
-                cuts.push(to.byte);
+            let end = mark(window.end().byte + len);
+            cuts.extend(window.add(*strength, end).map(|leaf| leaf.to.byte));
+            while let Some(leaf) = window.overflow() {
+                cuts.push(leaf.to.byte);
             }
         }
-        cuts.extend(window.restart(mark(0)).map(|(_, to)| to.byte));
+        cuts.extend(window.restart(mark(0)).map(|leaf| leaf.to.byte));
         cuts
     }
 
