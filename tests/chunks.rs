@@ -1,6 +1,8 @@
 //! Chunks: every byte in exactly one, within the limits as another tokenizer counts them, at the
 //! same places whatever the blocks, and moved by an edit only near it.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
