@@ -5,13 +5,15 @@
 //! line that does not fit; the size of the blocks changes nothing; an edit changes the chunk it is
 //! in, and at times its neighbours.
 
-use super::decode::line_end;
+use super::decode::{line_end, split_end};
 use super::encoding::Encoding;
+use super::frame::Extent;
+use super::join::Joiner;
 use super::piece::{self, Atom};
 use super::rank::Ranker;
 use super::shown::{push_content, push_line};
 use super::tokens::Tokenizer;
-use super::window::{Limit, Mark, NUMBER, Window};
+use super::window::{Leaf, Limit, Mark, NUMBER, Window};
 use crate::record::{ByteRange, LineRange};
 
 /// The most that a chunk can be, as shown with seven-digit line numbers.
@@ -59,9 +61,12 @@ pub struct Cutter {
     /// How much of the current line has been searched for its end.
     searched: usize,
     lines: Window,
+    joiner: Joiner,
     /// The atoms of the current line, when it is a long one.
     long_line: Option<Window>,
     ranker: Ranker,
+    /// Whether the last line so far has no end.
+    is_unterminated: bool,
     /// One line as shown, to count it.
     shown: String,
 }
@@ -77,8 +82,10 @@ impl Cutter {
             offset: 0,
             searched: 0,
             lines: Window::new(CHUNK, start),
+            joiner: Joiner::new(CHUNK),
             long_line: None,
             ranker: Ranker::new(),
+            is_unterminated: false,
             shown: String::new(),
         }
     }
@@ -94,9 +101,10 @@ impl Cutter {
         self.drop_done();
     }
 
-    /// The number of lines so far; after the last block, of the file.
-    pub fn line_count(&self) -> u64 {
-        self.lines.end().line - 1
+    /// How far the file reaches, once its last block has been pushed.
+    pub fn extent(&self) -> Extent {
+        let Mark { byte, line, .. } = self.lines.end();
+        Extent { lines: line - 1, bytes: byte, unterminated: self.is_unterminated }
     }
 
     /// Takes one line, or one atom of a long line; `false` when more of the file must come first.
@@ -130,9 +138,10 @@ impl Cutter {
         match self.measure(start, len) {
             Some(end) => {
                 let strength = self.ranker.next(&self.shown[1..]);
-                self.lines.add(strength, end);
-                while let Some((from, to)) = self.lines.overflow() {
-                    self.emit(from, to, false, out);
+                let mut leaf = self.lines.add(strength, end);
+                while let Some(found) = leaf.or_else(|| self.lines.overflow()) {
+                    self.join(found, out);
+                    leaf = None;
                 }
             }
             None => {
@@ -148,9 +157,11 @@ impl Cutter {
             return None;
         }
         let from = self.index(start.byte);
+        let line = &self.bytes[from..from + len];
+        self.is_unterminated = split_end(self.encoding, line).1.is_empty();
         self.shown.clear();
         self.shown.push('\t');
-        push_line(&mut self.shown, self.encoding, &self.bytes[from..from + len]);
+        push_line(&mut self.shown, self.encoding, line);
         let shown = self.shown.len() as u64;
         if shown + NUMBER.bytes > CHUNK.bytes {
             return None;
@@ -170,9 +181,10 @@ impl Cutter {
             self.long_line = Some(atoms);
             return false;
         };
-        self.add_atom(&mut atoms, at, atom);
-        while let Some((from, to)) = atoms.overflow() {
-            self.emit_pieces(from, to, out);
+        let mut leaf = self.add_atom(&mut atoms, at, atom);
+        while let Some(found) = leaf.or_else(|| atoms.overflow()) {
+            self.emit_pieces(found.from, found.to, out);
+            leaf = None;
         }
         if atom.ends_line {
             self.end_long_line(atoms, out);
@@ -182,9 +194,10 @@ impl Cutter {
         true
     }
 
-    fn add_atom(&mut self, atoms: &mut Window, at: usize, atom: Atom) {
+    fn add_atom(&mut self, atoms: &mut Window, at: usize, atom: Atom) -> Option<Leaf> {
         let (before, rest) = self.bytes.split_at(at);
         let bytes = &rest[..atom.len];
+        self.is_unterminated = split_end(self.encoding, bytes).1.is_empty();
         self.shown.clear();
         push_content(&mut self.shown, self.encoding, bytes);
         let start = atoms.end();
@@ -194,13 +207,13 @@ impl Cutter {
             tokens: start.tokens + self.tokenizer.count_line(&self.shown),
             shown: start.shown + self.shown.len() as u64,
         };
-        atoms.add(piece::strength(before, bytes), end);
+        atoms.add(piece::strength(before, bytes), end)
     }
 
     fn end_long_line(&mut self, mut atoms: Window, out: &mut dyn FnMut(Cut)) {
         let mut end = atoms.end();
-        if let Some((from, to)) = atoms.restart(end) {
-            self.emit_pieces(from, to, out);
+        if let Some(last) = atoms.restart(end) {
+            self.emit_pieces(last.from, last.to, out);
         }
         end.line += 1;
         self.restart_lines(end, out);
@@ -239,8 +252,18 @@ impl Cutter {
 
     /// Cuts at the end of the lines so far, and goes on at `at`.
     fn restart_lines(&mut self, at: Mark, out: &mut dyn FnMut(Cut)) {
-        if let Some((from, to)) = self.lines.restart(at) {
-            self.emit(from, to, false, out);
+        if let Some(last) = self.lines.restart(at) {
+            self.join(last, out);
+        }
+        while let Some(chunk) = self.joiner.pop() {
+            self.emit(chunk.from, chunk.to, false, out);
+        }
+        self.joiner = Joiner::new(CHUNK);
+    }
+
+    fn join(&mut self, leaf: Leaf, out: &mut dyn FnMut(Cut)) {
+        if let Some(chunk) = self.joiner.push(leaf) {
+            self.emit(chunk.from, chunk.to, false, out);
         }
     }
 
@@ -250,11 +273,63 @@ impl Cutter {
 
     /// Drops the bytes before the last cut, now and then, so that each is moved a few times at most.
     fn drop_done(&mut self) {
-        let needed = self.long_line.as_ref().unwrap_or(&self.lines).start().byte;
+        let window = self.long_line.as_ref().unwrap_or(&self.lines);
+        let needed = self.joiner.start().unwrap_or(window.start().byte);
         let done = self.index(needed);
         if done >= DROP {
             self.bytes.drain(..done);
             self.offset = needed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::number_tokens;
+    use proptest::prelude::*;
+
+    #[test]
+    fn memory_does_not_grow_with_the_file() {
+        let mut cutter = Cutter::new(Encoding::UTF_8, Tokenizer::Bytes);
+        let mut chunks = 0;
+        for block in [&b"one line without an end; "[..], b"a short line\n", b"\n"] {
+            for _ in 0..200 {
+                cutter.push(&block.repeat(1000), false, &mut |_| chunks += 1);
+                assert!(cutter.bytes.capacity() < 512 * 1024, "{}", cutter.bytes.capacity());
+            }
+        }
+        assert!(chunks > 1000);
+    }
+
+    #[test]
+    fn the_extent_tells_whether_the_last_line_ends() {
+        let long = "x ".repeat(40_000);
+        for (text, lines, unterminated) in [
+            ("", 0, false),
+            ("a", 1, true),
+            ("a\nb\r\n", 2, false),
+            (&long, 1, true),
+            (&format!("{long}\n"), 1, false),
+        ] {
+            let mut cutter = Cutter::new(Encoding::UTF_8, Tokenizer::Bytes);
+            cutter.push(text.as_bytes(), false, &mut |_| ());
+            cutter.push(b"", true, &mut |_| ());
+            let extent = cutter.extent();
+            assert_eq!(extent.bytes, text.len() as u64);
+            assert_eq!((extent.lines, extent.unterminated), (lines, unterminated));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shown_tokens_are_the_sum_over_the_lines(
+            first in prop_oneof![1..2000u64, 990_000..1_001_000u64],
+            count in 1..3000u64,
+        ) {
+            let lines = LineRange { first, last: first + count - 1 };
+            let sum: u64 = (lines.first..=lines.last).map(number_tokens).sum();
+            prop_assert_eq!(shown_tokens(7, lines), 7 + sum);
         }
     }
 }

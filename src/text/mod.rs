@@ -11,6 +11,7 @@ mod detect;
 mod encoding;
 mod frame;
 mod id;
+mod join;
 mod piece;
 mod rank;
 mod shown;

@@ -67,7 +67,8 @@ fn chosen(content: &[u8]) -> bool {
 /// The strength of the boundary between two atoms.
 pub(super) fn strength(before: &[u8], after: &[u8]) -> Strength {
     let class = u8::from(matches!(before.last(), Some(b';' | b'}' | b'>')));
-    Strength { class, hash: hash(after) }
+    let context = before.last_chunk::<MIN>().map_or(0, |tail| hash(tail));
+    Strength { class, hash: hash(after), context }
 }
 
 /// A place between characters near the middle of `piece`.

@@ -35,19 +35,30 @@ enum Kind {
 #[derive(Debug)]
 pub(super) struct Ranker {
     last: Kind,
+    /// Hashes of the last lines that are not blank, oldest first.
+    before: [u64; CONTEXT],
 }
+
+/// How many lines before a boundary its strength may depend on.
+const CONTEXT: usize = 4;
 
 impl Ranker {
     /// At the start of a file.
     pub(super) fn new() -> Self {
-        Ranker { last: Kind::Blank }
+        Ranker { last: Kind::Blank, before: [0; CONTEXT] }
     }
 
     /// The strength of the boundary before the next line; `text` is the line as shown.
     pub(super) fn next(&mut self, text: &str) -> Strength {
         let kind = kind(text);
         let last = std::mem::replace(&mut self.last, kind);
-        Strength { class: class_of(last, kind), hash: hash(text.as_bytes()) }
+        let hash = hash(text.as_bytes());
+        let context = self.before.iter().fold(0, |sum, line| mix(sum ^ line));
+        if kind != Kind::Blank {
+            self.before.rotate_left(1);
+            self.before[CONTEXT - 1] = hash;
+        }
+        Strength { class: class_of(last, kind), hash, context }
     }
 }
 

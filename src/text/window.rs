@@ -19,6 +19,9 @@ pub(super) struct Strength {
     pub class: u8,
     /// A hash of the text after it: decides within a class.
     pub hash: u64,
+    /// A hash of the text before it: decides where the text after is the same, as before many a
+    /// `#[test]`. An edit before a boundary can matter to it only there.
+    pub context: u64,
 }
 
 /// A place in a file, with sums over all text before it.
@@ -55,6 +58,20 @@ impl Limit {
     }
 }
 
+/// What orders boundaries: strength, and then the ruler (see [`Peak`]).
+pub(super) type Height = (Strength, u32);
+
+/// What was cut off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaf {
+    /// Where it begins.
+    pub from: Mark,
+    /// Where it ends.
+    pub to: Mark,
+    /// The height of the cut at its end; `None` where the text ends.
+    pub end: Option<Height>,
+}
+
 /// The text since the last cut: it fits in a chunk, or is just being made to.
 #[derive(Debug)]
 pub(super) struct Window {
@@ -78,7 +95,7 @@ struct Peak {
 }
 
 impl Peak {
-    fn height(&self) -> (Strength, u32) {
+    fn height(&self) -> Height {
         (self.strength, self.ordinal.trailing_zeros())
     }
 }
@@ -98,15 +115,15 @@ impl Window {
         self.to
     }
 
-    /// Adds the atom that ends at `to` and is preceded by a boundary of the given strength.
-    pub(super) fn add(&mut self, strength: Strength, to: Mark) {
-        if self.to != self.from {
-            self.raise(strength);
-        }
+    /// Adds the atom that ends at `to` and is preceded by a boundary of the given strength. Gives
+    /// what was cut off, where that boundary is stronger than the last cut: its span holds that one's.
+    pub(super) fn add(&mut self, strength: Strength, to: Mark) -> Option<Leaf> {
+        let cut = if self.to == self.from { None } else { self.raise(strength) };
         self.to = to;
+        cut
     }
 
-    fn raise(&mut self, strength: Strength) {
+    fn raise(&mut self, strength: Strength) -> Option<Leaf> {
         while self.ridge.back().is_some_and(|peak| peak.strength < strength) {
             self.ridge.pop_back();
         }
@@ -116,24 +133,95 @@ impl Window {
         while self.ridge.back().is_some_and(|other| other.height() <= peak.height()) {
             self.ridge.pop_back();
         }
+        if self.ridge.is_empty() && self.last_cut.is_some_and(|cut| cut.height() < peak.height()) {
+            return Some(self.cut_at(peak));
+        }
         self.ridge.push_back(peak);
+        None
+    }
+
+    fn cut_at(&mut self, peak: Peak) -> Leaf {
+        let from = std::mem::replace(&mut self.from, peak.mark);
+        self.last_cut = Some(peak);
+        Leaf { from, to: peak.mark, end: Some(peak.height()) }
     }
 
     /// While the text does not fit: cuts at the strongest boundary, and gives what was cut off.
-    pub(super) fn overflow(&mut self) -> Option<(Mark, Mark)> {
+    pub(super) fn overflow(&mut self) -> Option<Leaf> {
         if self.limit.holds(&self.from, &self.to) {
             return None;
         }
         let peak = self.ridge.pop_front()?;
-        let from = std::mem::replace(&mut self.from, peak.mark);
-        self.last_cut = Some(peak);
-        Some((from, peak.mark))
+        Some(self.cut_at(peak))
     }
 
     /// Ends the text here, cuts, and goes on at `at`: gives what was left, if anything.
-    pub(super) fn restart(&mut self, at: Mark) -> Option<(Mark, Mark)> {
-        let rest = (self.from != self.to).then_some((self.from, self.to));
+    pub(super) fn restart(&mut self, at: Mark) -> Option<Leaf> {
+        let rest = Leaf { from: self.from, to: self.to, end: None };
+        let rest = (self.from != self.to).then_some(rest);
         *self = Window::new(self.limit, at);
         rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMIT: Limit = Limit { tokens: 100, bytes: u64::MAX };
+
+    fn mark(byte: u64) -> Mark {
+        Mark { byte, line: 1, tokens: byte, shown: 0 }
+    }
+
+    fn strength(class: u8, hash: u64) -> Strength {
+        Strength { class, hash, context: 0 }
+    }
+
+    fn stream(atoms: &[(Strength, u64)]) -> Vec<u64> {
+        let mut window = Window::new(LIMIT, mark(0));
+        let mut cuts = Vec::new();
+        for (strength, len) in atoms {
+            let end = mark(window.end().byte + len);
+            cuts.extend(window.add(*strength, end).map(|leaf| leaf.to.byte));
+            while let Some(leaf) = window.overflow() {
+                cuts.push(leaf.to.byte);
+            }
+        }
+        cuts.extend(window.restart(mark(0)).map(|leaf| leaf.to.byte));
+        cuts
+    }
+
+    /// The rule as it is meant: split what does not fit at its strongest boundary.
+    fn tree(atoms: &[(Strength, u64)], from: u64, cuts: &mut Vec<u64>) {
+        let len: u64 = atoms.iter().map(|(_, len)| len).sum();
+        if len <= LIMIT.tokens {
+            return cuts.push(from + len);
+        }
+        let strongest = (1..atoms.len()).max_by_key(|at| atoms[*at].0).unwrap();
+        let (left, right) = atoms.split_at(strongest);
+        tree(left, from, cuts);
+        tree(right, from + left.iter().map(|(_, len)| len).sum::<u64>(), cuts);
+    }
+
+    proptest! {
+        #[test]
+        fn the_stream_gives_the_leaves_of_the_tree(
+            atoms in prop::collection::vec((0..4u8, any::<u64>(), 1..60u64), 1..200),
+        ) {
+            let atoms: Vec<_> = atoms.iter().map(|(c, h, len)| (strength(*c, *h), *len)).collect();
+            let mut leaves = Vec::new();
+            tree(&atoms, 0, &mut leaves);
+            prop_assert_eq!(stream(&atoms), leaves);
+        }
+
+        #[test]
+        fn equal_boundaries_leave_no_small_chunks(lens in prop::collection::vec(1..4u64, 1..900)) {
+            let atoms: Vec<_> = lens.iter().map(|len| (strength(1, 1), *len)).collect();
+            let cuts = stream(&atoms);
+            let total: u64 = lens.iter().sum();
+            prop_assert!(cuts.len() as u64 <= total / 16 + 1, "{cuts:?}");
+        }
     }
 }
