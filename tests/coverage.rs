@@ -1,5 +1,7 @@
 //! The workspace's full read as processes: many at once, and killed at any moment.
 
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
