@@ -19,6 +19,8 @@ mod schema;
 mod segments;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 

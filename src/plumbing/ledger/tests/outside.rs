@@ -85,3 +85,8 @@ fn a_state_folder_that_cannot_be_made_says_where_else() {
     adopt(&["-W", "r", "--state-dir", "s"]).unwrap();
     assert!(!dir.path().join("r/.auwai").exists());
 }
+
+#[test]
+fn the_command_line_is_well_formed() {
+    <Ledger as clap::CommandFactory>::command().debug_assert();
+}
