@@ -115,8 +115,8 @@ fn a_repository_inside_another_needs_a_walk_that_stops_there() {
         ws.add(first, None, &[], None).unwrap();
         ws.add(second, None, &[], None).map(|_| ()).map_err(|e| e.code().to_string())
     };
-    assert_eq!(refused(&outer, &inner), Err("nested"));
-    assert_eq!(refused(&inner, &outer), Err("nested"));
+    assert_eq!(refused(&outer, &inner), Err("nested".to_string()));
+    assert_eq!(refused(&inner, &outer), Err("nested".to_string()));
     fs::create_dir_all(inner.join(".git")).unwrap();
     assert_eq!(refused(&outer, &inner), Ok(()));
     assert_eq!(refused(&inner, &outer), Ok(()));
