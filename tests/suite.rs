@@ -4,6 +4,7 @@
 
 mod admit;
 mod chunks;
+mod coverage;
 mod house;
 mod print;
 mod support;

@@ -225,6 +225,15 @@ fn a_repository_alone_is_a_workspace_of_one() {
 }
 
 #[test]
+fn any_folder_can_be_read_alone() {
+    let dir = Folder::new();
+    let name = |folder: &str| Workspace::at(&dir.folder(folder), None).unwrap().name().to_string();
+    assert_eq!(name("my lib"), "my-lib");
+    assert_eq!(name("a\nb:c"), "a-b-c");
+    assert_eq!(Workspace::at(Path::new("/"), None).unwrap().name(), "root");
+}
+
+#[test]
 fn the_nearest_is_found_upwards() {
     let dir = Folder::new();
     let ws = dir.workspace();

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::Ledger;
 use super::target::{FullReadOptions, owner};
-use crate::cli::Io;
+use crate::cli::{Io, Tool};
 use crate::error::Result;
 use crate::record::{self, End, Plan};
 use crate::store::coverage::{Adopted, Coverage, fullread_path, ledger_path};
@@ -40,7 +41,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
 
 fn tell(adopted: &Adopted, io: &mut Io<'_>) {
     if adopted.existing && adopted.finished {
-        io.say("auwai-ledger", "the plan that is there is finished, and stays");
+        io.say(Ledger::NAME, "the plan that is there is finished, and stays");
         io.hint("take up what has changed: `auwai replan`; begin anew: `auwai plan --force`");
     }
 }

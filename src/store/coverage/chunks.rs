@@ -23,7 +23,7 @@ pub struct PlannedChunk<'a> {
 impl Coverage {
     /// The chunks of a segment, in reading order.
     pub fn chunks_of<'a>(&self, placed: &'a Placed) -> Result<Vec<PlannedChunk<'a>>> {
-        let complete = self.db.read(|c| complete(c, &placed.segment.chunks))?;
+        let complete = self.db.read(|c| complete(c, placed))?;
         let planned = with_files(&placed.segment)?.zip(complete).enumerate();
         let tokens = |at: usize| placed.segment.chunk_tokens.get(at).copied();
         Ok(planned
@@ -37,7 +37,18 @@ impl Coverage {
     }
 }
 
-fn complete(c: &Connection, ids: &[QualifiedId]) -> Work<Vec<bool>> {
+/// Which chunks of a segment are complete. Of most segments all are, or none: no need to ask.
+fn complete(c: &Connection, placed: &Placed) -> Work<Vec<bool>> {
+    let ids = &placed.segment.chunks;
+    let mut query = c.prepare_cached("SELECT unread FROM segment_progress WHERE seq = ?")?;
+    let unread: i64 = query.query_row([placed.seq.cast_signed()], |row| row.get(0))?;
+    if unread == 0 || unread.cast_unsigned() == ids.len() as u64 {
+        return Ok(vec![unread == 0; ids.len()]);
+    }
+    one_by_one(c, ids)
+}
+
+fn one_by_one(c: &Connection, ids: &[QualifiedId]) -> Work<Vec<bool>> {
     let sql = "SELECT complete <> 0 FROM chunks WHERE repo = ? AND chunk_id = ?";
     let mut query = c.prepare_cached(sql)?;
     let one =
