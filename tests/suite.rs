@@ -5,6 +5,9 @@
 mod admit;
 mod chunks;
 mod coverage;
+mod help;
 mod house;
+mod man;
 mod print;
+mod readme;
 mod support;
