@@ -199,7 +199,17 @@ impl<'a> Writer<'a> {
         let change = ledger.change()? + 1;
         let batch = Batch { anew, ..Batch::default() };
         let sum = Changes::default();
-        Ok(Writer { ledger, change, batch, sum, files: 0, bytes: 0, chunks: 0, dirty: false, progress })
+        Ok(Writer {
+            ledger,
+            change,
+            batch,
+            sum,
+            files: 0,
+            bytes: 0,
+            chunks: 0,
+            dirty: false,
+            progress,
+        })
     }
 
     fn take(&mut self, done: Done) -> Result<()> {
