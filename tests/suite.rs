@@ -6,5 +6,7 @@ mod admit;
 mod chunks;
 mod coverage;
 mod house;
+mod paths;
 mod print;
+mod records;
 mod support;
