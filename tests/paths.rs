@@ -1,7 +1,8 @@
-//! Paths that are listed and taken, whatever bytes they are made of.
+//! Paths and words that are listed and taken, whatever they are made of.
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use auwai::record::{self, Record};
@@ -22,11 +23,16 @@ fn tree() -> Sandbox {
 }
 
 fn ledger(sandbox: &Sandbox, args: &[&str], input: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_auwai-ledger"))
+    start(env!("CARGO_BIN_EXE_auwai-ledger"), sandbox, &sandbox.root(), args, input)
+}
+
+fn start(program: &str, sandbox: &Sandbox, dir: &Path, args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(program)
         .args(args)
-        .current_dir(sandbox.root())
+        .current_dir(dir)
         .env_clear()
         .envs(sandbox.vars())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -119,4 +125,55 @@ fn words_and_standard_input_exclude_each_other() {
     ] {
         assert_eq!(ledger(&sandbox, args, b"").status.code(), Some(2), "{args:?}");
     }
+}
+
+/// Runs `auwai` in a folder; must succeed.
+fn auwai(sandbox: &Sandbox, dir: &Path, args: &[&str]) -> String {
+    let output = start(env!("CARGO_BIN_EXE_auwai"), sandbox, dir, args, b"");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {talk}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_folder_may_be_called_like_an_option() {
+    let sandbox = Sandbox::empty();
+    for (folder, name) in [("--json", "json"), ("-x", "x"), ("\u{440}\u{435}", "root")] {
+        sandbox.write(&format!("{folder}/a"), "a");
+        let told = auwai(&sandbox, &sandbox.root().join(folder), &["plan"]);
+        assert!(told.contains(&format!("\n  {name}: 1 chunk\n")), "{told}");
+    }
+}
+
+#[test]
+fn a_finding_may_begin_like_an_option() {
+    let sandbox = Sandbox::repository();
+    sandbox.write("a", "a");
+    sandbox.commit();
+    let listing = ["run", "--", "sh", "-c", "cat >/dev/null; echo '- one'; echo '--two'"];
+    auwai(&sandbox, &sandbox.root(), &listing);
+    let findings = sandbox.root().join(".auwai/fullread/findings.md");
+    let text = std::fs::read_to_string(findings).unwrap();
+    assert!(text.contains("- one\n") && text.contains("--two\n"), "{text}");
+    auwai(&sandbox, &sandbox.root(), &["plan", "--force"]);
+    auwai(&sandbox, &sandbox.root(), &["next"]);
+    auwai(&sandbox, &sandbox.root(), &["read"]);
+    auwai(&sandbox, &sandbox.root(), &["done", "-m", "- three"]);
+}
+
+#[test]
+fn a_policy_names_the_subtrees_of_a_workspace() {
+    let sandbox = Sandbox::empty();
+    let root = sandbox.root();
+    sandbox.write("core/src/a", "a");
+    sandbox.write("core/-docs/b", "b");
+    sandbox.write("core/c", "c");
+    auwai(&sandbox, &root, &["workspace", "init", "demo"]);
+    auwai(&sandbox, &root, &["workspace", "add", "core", "--only", "src", "--only=-docs"]);
+    auwai(&sandbox, &root, &["plan"]);
+    let listed = records(&ledger(&sandbox, &["segments", "--plan"], b""));
+    let Record::Policy(policy) = &listed[0] else { panic!("{:?}", listed[0]) };
+    assert_eq!(policy.scope, ["core/-docs", "core/src"]);
+    let Record::Plan(plan) = &listed[listed.len() - 2] else { panic!() };
+    assert_eq!(plan.chunks, 2);
 }

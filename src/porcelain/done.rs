@@ -22,6 +22,7 @@ pub struct Args {
     segment: SegmentOption,
     /// What was found
     #[arg(short = 'm', long, value_name = "TEXT", conflicts_with = "file")]
+    #[arg(allow_hyphen_values = true)]
     summary: Option<String>,
     /// Read what was found from FILE; `-` is standard input
     #[arg(short = 'F', long, value_name = "FILE")]

@@ -157,7 +157,7 @@ fn check_ends(outputs: &BTreeMap<String, Vec<String>>) {
 fn check_errors(outputs: &BTreeMap<String, Vec<String>>) {
     for (name, code) in [
         ("verify-before", "unread"),
-        ("close", "unread"),
+        ("close", "not-read"),
         ("usage", "usage"),
         ("plan-usage", "not-found"),
         ("held", "held"),

@@ -29,7 +29,7 @@ pub struct Args {
     #[command(flatten)]
     state: StateOption,
     /// The subtree that the repository is bounded to; may be repeated
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
     only: Vec<OsString>,
     /// The paths to explain
     #[arg(value_name = "PATH", required_unless_present = "stdin", conflicts_with_all = ["stdin", "null"])]
