@@ -150,11 +150,11 @@ fn a_finding_may_begin_like_an_option() {
     let sandbox = Sandbox::repository();
     sandbox.write("a", "a");
     sandbox.commit();
-    let listing = ["run", "--", "sh", "-c", "cat >/dev/null; echo '- one'; echo '--two'"];
+    let listing = ["run", "--", "sh", "-c", "cat >/dev/null; echo '- one'; printf -- '--two\\0\\n'"];
     auwai(&sandbox, &sandbox.root(), &listing);
     let findings = sandbox.root().join(".auwai/fullread/findings.md");
     let text = std::fs::read_to_string(findings).unwrap();
-    assert!(text.contains("- one\n") && text.contains("--two\n"), "{text}");
+    assert!(text.contains("- one\n") && text.contains("--two\\x00\n"), "{text}");
     auwai(&sandbox, &sandbox.root(), &["plan", "--force"]);
     auwai(&sandbox, &sandbox.root(), &["next"]);
     auwai(&sandbox, &sandbox.root(), &["read"]);

@@ -55,7 +55,8 @@ fn tree() -> Sandbox {
     let sandbox = Sandbox::repository();
     let lines: String = (0..900).map(|n| format!("let x{n} = \"é {n}\";\n")).collect();
     sandbox.write("src/main.rs", lines);
-    sandbox.write("empty", "");
+    // A scan tells its progress after every thousand files.
+    (0..1_000).for_each(|n| sandbox.write(&format!("many/{n}"), ""));
     sandbox.write("evil\n\u{202e}\x1b\u{2028}\".txt", "a\u{2028}b\x1b[31m\u{e0041}\r\n");
     sandbox.write_bytes(b"caf\xe9.txt", b"caf\xe9 au lait, d\xe9j\xe0 vu\n");
     sandbox.write("long.json", "[0,1,2,3,4,5,6,7,8,9] ".repeat(1_000));
