@@ -37,6 +37,7 @@ impl Shape {
 /// Brings the index up to date, plans, and keeps the plan. With a plan there and no other options
 /// than it was made with, it is printed and nothing is changed.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[group(skip)] // `run` has these options among its own `Args`, and clap groups go by that name.
 pub struct Args {
     #[command(flatten)]
     shape: Shape,
