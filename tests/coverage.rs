@@ -319,6 +319,7 @@ fn a_read_record_that_is_cut_off_is_named() {
     let desk = Desk::planned(1, 2);
     let out = desk.feed(&["mark"], &(delivery(1, 0) + "{\"v\":1,\"type\":\"read\""));
     assert_eq!(out.status.code(), Some(3));
-    assert_eq!(said(&out), "auwai-ledger: -:2: the line is cut off\n");
+    let message = "auwai-ledger: -:2: the line is cut off\n";
+    assert!(said(&out).starts_with(message), "{}", said(&out));
     assert_eq!(desk.status()["chunks"]["complete"], 1);
 }

@@ -8,6 +8,8 @@ mod coverage;
 mod help;
 mod house;
 mod man;
+mod paths;
 mod print;
 mod readme;
+mod records;
 mod support;

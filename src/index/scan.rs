@@ -1,10 +1,11 @@
 //! One scan: the walk's threads find what differs, worker threads read it, this thread writes.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::time::SystemTime;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+
+use rustc_hash::FxHashMap;
 
 use super::content::ContentReader;
 use super::open::{Outcome, detail, fate, read_entry, stat_bytes};
@@ -18,8 +19,13 @@ use crate::text::{CHUNKER_VERSION, Tokenizer, chunk_id};
 use crate::visible::quote_path;
 use crate::walk::{self, Entry, Kind};
 
-/// How many files a transaction takes: bounds the write-ahead log, and what a crash undoes.
-const BATCH: usize = 2048;
+/// How many files a transaction takes, and how many chunks: they bound the write-ahead log, the
+/// memory, and what a crash undoes. Chunk ids are random keys, so that every transaction dirties
+/// most pages of their table: fewer and larger ones write less.
+const BATCH: (usize, usize) = (16_384, 131_072);
+
+/// How many files go by between two words of progress.
+const TELL: u64 = 1000;
 
 /// How many files wait between two stages.
 const QUEUE: usize = 4096;
@@ -126,12 +132,15 @@ fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> Result<T> {
 /// Passes on what differs from the ledger, and returns the rows of what was not found.
 fn sort(
     work: &Work<'_>,
-    mut known: HashMap<Box<[u8]>, Known>,
+    mut known: FxHashMap<Box<[u8]>, Known>,
     entries: &Receiver<Vec<Entry>>,
     jobs: &Sender<Job>,
 ) -> Vec<i64> {
+    let mut key = Vec::new();
     for entry in entries.iter().flatten() {
-        let before = known.remove(entry.path.to_key().as_slice());
+        key.clear();
+        entry.path.push_key(&mut key);
+        let before = known.remove(key.as_slice());
         if !work.anew && before.as_ref().is_some_and(|before| is_unchanged(&entry, before)) {
             continue;
         }
@@ -176,6 +185,7 @@ struct Writer<'a> {
     sum: Changes,
     files: u64,
     bytes: u64,
+    chunks: usize,
     dirty: bool,
     progress: &'a mut dyn FnMut(Progress),
 }
@@ -189,19 +199,39 @@ impl<'a> Writer<'a> {
         let change = ledger.change()? + 1;
         let batch = Batch { anew, ..Batch::default() };
         let sum = Changes::default();
-        Ok(Writer { ledger, change, batch, sum, files: 0, bytes: 0, dirty: false, progress })
+        Ok(Writer {
+            ledger,
+            change,
+            batch,
+            sum,
+            files: 0,
+            bytes: 0,
+            chunks: 0,
+            dirty: false,
+            progress,
+        })
     }
 
     fn take(&mut self, done: Done) -> Result<()> {
         self.files += 1;
+        if self.files.is_multiple_of(TELL) {
+            let (files, bytes) = (self.files, self.bytes);
+            (self.progress)(Progress { files, bytes, of_files: None });
+        }
         match done.outcome {
             Outcome::Row(row) => {
-                self.bytes += row.content.as_ref().map_or(0, |content| content.size);
+                if let Some(content) = &row.content {
+                    self.bytes += content.size;
+                    self.chunks += content.cuts.len();
+                }
                 self.batch.rows.push(*row);
             }
             Outcome::Gone => self.batch.gone.extend(done.known),
         }
-        if self.batch.rows.len() >= BATCH { self.write() } else { Ok(()) }
+        match self.batch.rows.len() >= BATCH.0 || self.chunks >= BATCH.1 {
+            true => self.write(),
+            false => Ok(()),
+        }
     }
 
     fn forget(&mut self, gone: Vec<i64>) -> Result<()> {
@@ -214,8 +244,8 @@ impl<'a> Writer<'a> {
             let changes = self.ledger.apply(&self.batch, self.change, &name_chunk)?;
             self.sum += changes;
             self.batch.clear();
+            self.chunks = 0;
         }
-        (self.progress)(Progress { files: self.files, bytes: self.bytes, of_files: None });
         Ok(())
     }
 

@@ -22,6 +22,8 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     let claim = target.ledger("claim").arg("--reader").arg(target.reader(&args.reader, io));
+    let with = target.flag();
+    let claim = claim.option("--with", (!with.is_empty()).then(|| with.trim_start().to_string()));
     for record in collect_records(&[claim], io)? {
         match record {
             Record::Segment(segment) if common.json => record::write(io.out, &segment)?,

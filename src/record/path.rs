@@ -37,7 +37,14 @@ impl RepoPath {
 
     /// A sort key for databases: `/` becomes NUL, so that plain byte order is component order.
     pub fn to_key(&self) -> Vec<u8> {
-        self.0.iter().map(|b| if *b == b'/' { 0 } else { *b }).collect()
+        let mut key = Vec::with_capacity(self.0.len());
+        self.push_key(&mut key);
+        key
+    }
+
+    /// Appends the key to `out`, for those who make many.
+    pub fn push_key(&self, out: &mut Vec<u8>) {
+        out.extend(self.0.iter().map(|b| if *b == b'/' { 0 } else { *b }));
     }
 
     /// Back from [`RepoPath::to_key`].

@@ -87,11 +87,6 @@ impl Db {
     /// Opens a file, and creates it first when there is none. The folder must exist.
     pub fn open_or_create(path: &Path, kind: &'static Kind) -> Result<Db> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        if path.exists() {
-            return Self::connect(path, kind, flags);
-        }
-        // Switching a new file to WAL is not covered by the busy timeout: one process at a time.
-        let _lock = lock(&path.with_extension("lock"))?;
         Self::connect(path, kind, flags)
     }
 
@@ -186,6 +181,9 @@ impl Db {
         if version > known {
             return Err(self.newer(version));
         }
+        // Switching a new file to WAL is not covered by the busy timeout: one process at a time,
+        // also those that find the file while another is making it.
+        let _lock = lock(&self.path.with_extension("lock"))?;
         self.set_wal()?;
         let kind = self.kind;
         self.write(Durability::Power, |tx| {
@@ -314,6 +312,19 @@ mod tests {
         std::fs::write(&path, b"not a database, whatever its name says ....").unwrap();
         assert_eq!(Db::open(&path, &KIND).err().unwrap().code(), "damaged");
         assert!(std::fs::read(&path).unwrap().starts_with(b"not a database"));
+    }
+
+    #[test]
+    fn a_file_is_made_by_many_at_once() {
+        let dir = folder();
+        for round in 0..30 {
+            let path = dir.path().join(format!("{round}.sqlite"));
+            std::thread::scope(|scope| {
+                for _ in 0..6 {
+                    scope.spawn(|| drop(Db::open_or_create(&path, &KIND).unwrap()));
+                }
+            });
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(super) struct Brief<'a> {
     pub plan: &'a str,
     /// Who reads.
     pub reader: &'a str,
+    /// Options to repeat in the commands.
+    pub with: &'a str,
     /// What the brief and the ids may cost.
     pub fixed_prompt: Tokens,
 }
@@ -87,12 +89,11 @@ fn add_files(out: &mut String, segment: &Segment, room: usize) {
     }
 }
 
-/// `  core/src/a.rs:12-80`.
+/// `  core:src/a.rs:12-80`.
 fn line(file: &SegmentFile) -> String {
     let path = file.repo_path().map(|path| path.as_bytes().to_vec());
     let path = path.unwrap_or_else(|_| file.path.clone().into_bytes());
-    let qualified = [file.repo.as_bytes(), b"/", &path].concat();
-    format!("  {}:{}\n", quote_path(&qualified), file.lines)
+    format!("  {}:{}:{}\n", file.repo, quote_path(&path), file.lines)
 }
 
 fn add_commands(out: &mut String, it: &Brief<'_>) {
@@ -101,11 +102,12 @@ fn add_commands(out: &mut String, it: &Brief<'_>) {
         DEFAULT_READER => String::new(),
         reader => format!(" --reader {reader}"),
     };
+    let with = if it.with.is_empty() { String::new() } else { format!(" {}", it.with) };
     if it.placed.segment.kind == SegmentKind::Read {
         out.push_str("\nRead all of it, to its last line, then close it with what you found.\n");
-        let _ = writeln!(out, "  auwai read --segment {id}{reader}");
+        let _ = writeln!(out, "  auwai read --segment {id}{with}{reader}");
     }
-    let _ = writeln!(out, "  auwai done --segment {id}{reader} --summary '…'");
+    let _ = writeln!(out, "  auwai done --segment {id}{with}{reader} --summary '…'");
 }
 
 #[cfg(test)]
@@ -137,7 +139,15 @@ mod tests {
 
     fn words(placed: &Placed, reader: &str) -> String {
         let fixed_prompt = Tokens(4096);
-        brief(&Brief { placed, of: 12, workspace: "demo", plan: "0123", reader, fixed_prompt })
+        brief(&Brief {
+            placed,
+            of: 12,
+            workspace: "demo",
+            plan: "0123",
+            reader,
+            with: "",
+            fixed_prompt,
+        })
     }
 
     #[test]
@@ -154,7 +164,7 @@ mod tests {
     #[test]
     fn no_path_breaks_a_line() {
         let text = words(&placed(1), "default");
-        assert!(text.contains("  \"a/src/\\342\\200\\2560\\n\":1-0\n"), "{text}");
+        assert!(text.contains("  a:\"src/\\342\\200\\2560\\n\":1-0\n"), "{text}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::brief::{Brief, brief};
 use super::target::{FullReadOptions, ReaderOption, owner};
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::record::{self, Holder};
+use crate::record::{self, Holder, SegmentId};
 use crate::store::coverage::Handed;
 
 /// Hand the reader a segment
@@ -18,13 +18,26 @@ pub struct Args {
     target: FullReadOptions,
     #[command(flatten)]
     reader: ReaderOption,
+    /// Hand out no segment of this ID; may be repeated
+    #[arg(long, value_name = "ID")]
+    except: Vec<String>,
+    /// Options to repeat in the commands that the brief suggests, such as `-W demo`
+    #[arg(
+        long,
+        value_name = "OPTIONS",
+        allow_hyphen_values = true,
+        default_value = "",
+        hide_default_value = true
+    )]
+    with: String,
 }
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reader = args.reader.resolve(io.world)?;
     let (workspace, mut coverage) = args.target.open(io)?;
-    let placed = match coverage.claim(&reader, &io.world.timestamp())? {
+    let except: Vec<SegmentId> = args.except.into_iter().map(SegmentId).collect();
+    let placed = match coverage.claim(&reader, &except, &io.world.timestamp())? {
         Handed::Segment(placed) => *placed,
         Handed::Done => return Err(all_done()),
         Handed::Held(holders) => return Err(others_hold(&holders)),
@@ -37,6 +50,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         workspace: workspace.name(),
         plan: &in_force.plan.id,
         reader: &reader,
+        with: &args.with,
         fixed_prompt: in_force.policy.fixed_prompt,
     });
     let mut segment = placed.segment;

@@ -1,6 +1,6 @@
 //! Handing out segments: nobody gets one that another has.
 
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::Transaction;
 
 use super::segments::{activate, active_of, free, holders, placed, stand};
 use super::{Coverage, Placed, counters, unknown_segment};
@@ -22,10 +22,12 @@ pub enum Handed {
 impl Coverage {
     /// Hands `reader` its own active segment if it has one, else the first pending read segment,
     /// else, when all of those are done, the synthesis. `at` is the time now.
-    pub fn claim(&mut self, reader: &str, at: &str) -> Result<Handed> {
+    /// A segment of `except` is not handed out.
+    pub fn claim(&mut self, reader: &str, except: &[SegmentId], at: &str) -> Result<Handed> {
         self.db.write(Durability::Process, |tx| {
-            let own = active_of(tx, reader)?;
-            let Some(id) = own.map_or_else(|| take(tx, reader, at), |id| Ok(Some(id)))? else {
+            let own = active_of(tx, reader)?.filter(|own| !except.contains(own));
+            let fresh = || take(tx, reader, except, at);
+            let Some(id) = own.map_or_else(fresh, |id| Ok(Some(id)))? else {
                 return nothing(tx);
             };
             let placed = placed(tx, &id)?.ok_or_else(|| unknown_segment(&id))?;
@@ -53,19 +55,31 @@ impl Coverage {
     }
 }
 
-fn take(tx: &Transaction<'_>, reader: &str, at: &str) -> Work<Option<SegmentId>> {
-    let Some(id) = next_pending(tx)? else { return Ok(None) };
+fn take(
+    tx: &Transaction<'_>,
+    reader: &str,
+    except: &[SegmentId],
+    at: &str,
+) -> Work<Option<SegmentId>> {
+    let Some(id) = next_pending(tx, except)? else { return Ok(None) };
     activate(tx, &stand(tx, &id)?, reader, at)?;
     Ok(Some(id))
 }
 
-fn next_pending(tx: &Transaction<'_>) -> Work<Option<SegmentId>> {
-    let first = "SELECT segment_id FROM segment_records
-        WHERE seq = (SELECT min(seq) FROM queue)";
+fn next_pending(tx: &Transaction<'_>, except: &[SegmentId]) -> Work<Option<SegmentId>> {
+    let read = "SELECT r.segment_id FROM queue q JOIN segment_records r USING (seq) ORDER BY q.seq";
     let synthesis = "SELECT r.segment_id FROM segment_records r JOIN segments s USING (segment_id)
-        WHERE r.kind = 'synthesis' AND s.status = 'pending' ORDER BY r.seq LIMIT 1";
-    let sql = if counters::load(tx)?.read_segments_left == 0 { synthesis } else { first };
-    Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(SegmentId))
+        WHERE r.kind = 'synthesis' AND s.status = 'pending' ORDER BY r.seq";
+    let sql = if counters::load(tx)?.read_segments_left == 0 { synthesis } else { read };
+    let mut query = tx.prepare_cached(sql)?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let id = SegmentId(row.get(0)?);
+        if !except.contains(&id) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 fn nothing(tx: &Transaction<'_>) -> Work<Handed> {

@@ -40,7 +40,7 @@ fn segment(n: u64) -> SegmentId {
 fn take(coverage: &mut Coverage, step: &Step) {
     let reader = |n: &u8| format!("reader-{n}");
     let _ = match step {
-        Step::Claim(who) => coverage.claim(&reader(who), AT).map(|_| ()),
+        Step::Claim(who) => coverage.claim(&reader(who), &[], AT).map(|_| ()),
         Step::Release(n, who) => {
             coverage.release(&segment(*n), who.as_ref().map(reader).as_deref())
         }

@@ -1,8 +1,10 @@
 //! The index's side of a ledger: paths, fates, contents and chunk ids.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::cuts::{Cut, pack, unpack};
 use super::{Durability, Ledger};
@@ -153,11 +155,13 @@ const ROW: &str = "SELECT id, key, fate, detail, size, hash, encoding, untermina
 
 impl Ledger {
     /// Every path with its stat data, by [`RepoPath::to_key`].
-    pub fn known(&self) -> Result<HashMap<Box<[u8]>, Known>> {
+    pub fn known(&self) -> Result<FxHashMap<Box<[u8]>, Known>> {
         self.db.read(|c| {
+            let count: u64 = c.query_row("SELECT count(*) FROM files", [], |row| row.get(0))?;
+            let size = usize::try_from(count).unwrap_or_default();
             let mut query = c.prepare("SELECT id, key, fate, detail, stat, racy FROM files")?;
             let mut rows = query.query([])?;
-            let mut all = HashMap::new();
+            let mut all = FxHashMap::with_capacity_and_hasher(size, FxBuildHasher);
             while let Some(row) = rows.next()? {
                 let key: Box<[u8]> = row.get_ref(1)?.as_blob().unwrap_or_default().into();
                 let known = Known {

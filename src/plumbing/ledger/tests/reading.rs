@@ -40,8 +40,8 @@ fn a_brief_says_what_there_is_and_what_to_run() {
     let expected = "\
 read-1: segment 1 of 3 in workspace demo, plan plan-2-4-655
 104 tokens, 4 chunks, 2 files of 2 repositories
-  a/src/1.rs:1-10
-  b/src/1.rs:1-10
+  a:src/1.rs:1-10
+  b:src/1.rs:1-10
 
 Read all of it, to its last line, then close it with what you found.
   auwai read --segment read-1
