@@ -17,8 +17,7 @@ use crate::record::{Plan, Policy, Record};
 pub struct Shape {
     #[command(flatten)]
     policy: PolicyArgs,
-    /// Read files that match an earlier glob of FILE first, as `git diff -O` does; `-` is standard
-    /// input
+    /// Read files that match an earlier glob of FILE first, as `git diff -O` does
     ///
     /// See auwai-plan(1) for the globs.
     #[arg(long, value_name = "FILE")]

@@ -99,9 +99,11 @@ fn values(arg: &Arg) -> String {
 }
 
 fn entry(arg: &Arg) -> Block {
-    let short = arg.get_short().map(|short| format!("`-{short}`{}", values(arg)));
+    let aliases = arg.get_visible_short_aliases().unwrap_or_default();
+    let short = arg.get_short().into_iter().chain(aliases);
+    let short = short.map(|short| format!("`-{short}`{}", values(arg)));
     let long = arg.get_long().map(|long| format!("`--{long}`{}", values(arg)));
-    let names: Vec<String> = short.into_iter().chain(long).collect();
+    let names: Vec<String> = short.chain(long).collect();
     let term = if names.is_empty() { positional_word(arg) } else { names.join(", ") };
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let mut body = paragraphs(&help.map(ToString::to_string).unwrap_or_default());
@@ -141,6 +143,7 @@ fn lowered(text: &str) -> String {
 }
 
 fn default(arg: &Arg) -> Option<String> {
-    let value = arg.get_default_values().first().filter(|_| takes_value(arg))?;
+    let told = takes_value(arg) && !arg.is_hide_default_value_set();
+    let value = arg.get_default_values().first().filter(|_| told)?;
     Some(format!("The default is `{}`.", value.to_string_lossy()))
 }
