@@ -209,7 +209,7 @@ mod tests {
         let delete = ledger.db.write(Durability::Process, |tx| {
             tx.execute(
                 "INSERT INTO reads (chunk_id, body, file, path, byte_from, byte_to, reader, how, at)
-                 VALUES ('a', 'b', 'c', 'd', 0, 1, 'e', 'shown', 'f')",
+                 VALUES ('a', 'b', 'c', x'64', 0, 1, 'e', 'shown', 'f')",
                 [],
             )?;
             Ok(tx.execute("DELETE FROM reads", [])?)
