@@ -5,6 +5,11 @@
 mod admit;
 mod chunks;
 mod coverage;
+mod help;
 mod house;
+mod man;
+mod paths;
 mod print;
+mod readme;
+mod records;
 mod support;

@@ -1,6 +1,7 @@
 //! What every tool shares: start and end of the process, standard streams, and what the world
 //! outside says. The only place that reads the environment or decides the exit status.
 
+pub mod man;
 pub mod parse;
 mod signals;
 mod start;

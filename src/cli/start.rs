@@ -64,9 +64,10 @@ pub fn start<T: Tool>() -> ExitCode {
 
 /// Runs a tool with these arguments, the first being the program's name.
 pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
+    let wants_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let tool = match T::try_parse_from(args) {
         Ok(tool) => tool,
-        Err(e) => return say_usage(&e),
+        Err(e) => return say_usage(T::NAME, wants_json, &e),
     };
     let world = World::real();
     let (mut input, mut out) = (io::stdin().lock(), BufWriter::new(io::stdout().lock()));
@@ -77,10 +78,27 @@ pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
     ExitCode::from(report(T::NAME, json, result, &mut io))
 }
 
-/// Help and version go to standard output with 0, a wrong command line to standard error with 2.
-fn say_usage(error: &clap::Error) -> ExitCode {
+/// Help and version go to standard output with 0, a wrong command line to standard error with 2;
+/// with `--json` somewhere on it, it is a record too.
+fn say_usage(name: &str, wants_json: bool, error: &clap::Error) -> ExitCode {
     let _ = error.print();
-    ExitCode::from(if error.use_stderr() { Kind::Usage.exit_code() } else { 0 })
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if wants_json {
+        let error = Error::usage(summary(error)).hint(format!("see `{name} --help`"));
+        let _ = record::write(&mut io::stdout().lock(), &problem(&error));
+    }
+    ExitCode::from(Kind::Usage.exit_code())
+}
+
+/// What clap says first, on one line.
+fn summary(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let first = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = first.split_whitespace().collect();
+    let words = words.join(" ");
+    words.strip_prefix("error: ").unwrap_or(&words).to_string()
 }
 
 fn flush(out: &mut dyn Write) -> Result<()> {
@@ -145,6 +163,14 @@ mod tests {
             out,
             "{\"v\":1,\"type\":\"error\",\"code\":\"unread\",\"message\":\"something is unread\"}\n"
         );
+    }
+
+    #[test]
+    fn a_wrong_command_line_is_summed_up_in_one_line() {
+        let command = clap::Command::new("x").arg(clap::arg!(<FILE> "a file"));
+        let error = command.try_get_matches_from(["x"]).unwrap_err();
+        let told = "the following required arguments were not provided: <FILE>";
+        assert_eq!(summary(&error), told);
     }
 
     #[test]

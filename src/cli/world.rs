@@ -21,6 +21,8 @@ pub struct World {
     pub threads: usize,
     /// Whether standard error is a terminal.
     pub terminal: bool,
+    /// Whether standard output is one.
+    pub screen: bool,
 }
 
 impl World {
@@ -32,6 +34,7 @@ impl World {
             now: SystemTime::now,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             terminal: std::io::stderr().is_terminal(),
+            screen: std::io::stdout().is_terminal(),
         }
     }
 
@@ -44,6 +47,7 @@ impl World {
             now: || SystemTime::UNIX_EPOCH,
             threads: 1,
             terminal: false,
+            screen: false,
         }
     }
 

@@ -39,7 +39,7 @@ pub struct Args {
     /// Record that the plan is bounded to this subtree, as `REPO/DIR` (may be given several times).
     ///
     /// The chunks are not filtered: who writes them does that.
-    #[arg(long, value_name = "SCOPE")]
+    #[arg(long, value_name = "SCOPE", allow_hyphen_values = true)]
     scope: Vec<String>,
 
     /// Plan what has come even if the stream ends without its `end` record.

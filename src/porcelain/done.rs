@@ -22,6 +22,7 @@ pub struct Args {
     segment: SegmentOption,
     /// What was found
     #[arg(short = 'm', long, value_name = "TEXT", conflicts_with = "file")]
+    #[arg(allow_hyphen_values = true)]
     summary: Option<String>,
     /// Read what was found from FILE; `-` is standard input
     #[arg(short = 'F', long, value_name = "FILE")]
@@ -62,7 +63,8 @@ fn summary(args: &Args, io: &mut Io<'_>) -> Result<Option<String>> {
         let name = crate::visible::one_line(&file.to_string_lossy()).into_owned();
         text = std::fs::read(io.world.absolute(file)).map_err(|e| Error::io("read", name, &e))?;
     }
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+    // It cannot hold a NUL then.
+    Ok(Some(String::from_utf8_lossy(&text).replace('\0', "\\x00")))
 }
 
 /// How far the plan is, in one line.

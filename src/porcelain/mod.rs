@@ -2,7 +2,9 @@
 //! sees records only.
 
 mod done;
+mod help;
 mod index;
+pub mod man;
 mod next;
 mod options;
 mod pipeline;
@@ -38,7 +40,10 @@ use options::Common;
 /// window, hands them out one after the other, and keeps a ledger of what was really delivered.
 /// `auwai verify` answers, by exit status, whether anything in the tree as it stands is unread.
 #[derive(Debug, Parser)]
-#[command(name = "auwai", version, disable_help_subcommand = true)]
+#[command(name = "auwai", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(
+    after_help = "Plumbing: auwai-ledger, auwai-plan (JSON Lines over pipes). The manual: auwai help [COMMAND]"
+)]
 pub struct Auwai {
     #[command(flatten)]
     common: Common,
@@ -48,15 +53,14 @@ pub struct Auwai {
 
 #[derive(Debug, Clone, clap::Subcommand)]
 enum Verb {
-    /// Bring the index of a repository up to date
     Index(index::Args),
-    /// Say what becomes of each PATH, and by which rule
     Why(why::Args),
     /// Several repositories read as one
     #[command(subcommand)]
     Workspace(workspace::Verb),
     #[command(flatten)]
     Fullread(verbs::FullreadVerb),
+    Help(help::Args),
 }
 
 impl Tool for Auwai {
@@ -76,6 +80,7 @@ impl Tool for Auwai {
             Verb::Why(args) => why::run(args, common, io),
             Verb::Workspace(verb) => workspace::run(verb, common, io),
             Verb::Fullread(verb) => verb.run(common, io),
+            Verb::Help(args) => help::run(args, io),
         }
     }
 }

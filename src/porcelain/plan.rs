@@ -37,6 +37,7 @@ impl Shape {
 /// Brings the index up to date, plans, and keeps the plan. With a plan there and no other options
 /// than it was made with, it is printed and nothing is changed.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[group(skip)] // `run` has these options among its own `Args`, and clap groups go by that name.
 pub struct Args {
     #[command(flatten)]
     shape: Shape,
@@ -61,7 +62,7 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let stages = [
         target.ledger("chunks"),
-        plan_stage(&args.shape, io),
+        plan_stage(&args.shape, target, io),
         target.ledger("adopt").flag("--force", args.force),
     ];
     let mut plan = None;
@@ -74,11 +75,16 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     plan.ok_or_else(|| Error::failed("cut-off", "the plan was not kept"))
 }
 
-/// `auwai-plan` with these options.
-pub fn plan_stage(shape: &Shape, io: &Io<'_>) -> Stage {
+/// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.
+pub fn plan_stage(shape: &Shape, target: &Target, io: &Io<'_>) -> Stage {
     let mut plan = stage(["auwai-plan"]);
     for (name, value) in shape.policy.typed() {
         plan = plan.arg(name).arg(value);
+    }
+    for member in target.members() {
+        for dir in &member.only {
+            plan = plan.arg("--scope").arg(format!("{}/{}", member.name, dir.display()));
+        }
     }
     let order = shape.order.as_deref().map(|file| io.world.absolute(file));
     plan.option("--order", order)

@@ -34,7 +34,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         super::line(io, &target.title())?;
         tell(&tree, io)?;
     }
-    let stages = [target.ledger("chunks"), plan_stage(&args.plan, io)];
+    let stages = [target.ledger("chunks"), plan_stage(&args.plan, &target, io)];
     Pipeline::start(&stages, io)?.records(io, |record, io| match record {
         _ if common.json => record.write(io.out),
         Record::Policy(policy) => super::line(io, &policy_line(&policy)),

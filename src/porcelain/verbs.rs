@@ -5,24 +5,17 @@ use super::{done, next, plan, read, run, status, verify};
 use crate::cli::Io;
 use crate::error::Result;
 
+// What each is for stands at its arguments, once, for both places.
 /// Work through a plan, segment by segment
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum FullreadVerb {
-    /// Divide what is to be read into segments that fit the reader's window
     Plan(plan::Args),
-    /// Hand out the next segment
     Next(next::Args),
-    /// Print the text of the active segment, and mark what was taken as read
     Read(read::Args),
-    /// Close a segment, with what was found in it
     Done(done::Args),
-    /// Say where the full read stands
     Status(status::Args),
-    /// Answer, by exit status, whether everything in the tree as it stands has been read
     Verify(verify::Args),
-    /// List what is unread, the largest first
     Unread(verify::UnreadArgs),
-    /// Feed every segment to a command, until all is read
     Run(run::Args),
 }
 

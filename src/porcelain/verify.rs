@@ -69,6 +69,8 @@ pub fn run_unread(_: &UnreadArgs, common: &Common, io: &mut Io<'_>) -> Result<()
 /// What verify found.
 pub struct Answer {
     rows: u64,
+    /// Whether reading on finishes some of them.
+    waiting: bool,
     status: Status,
 }
 
@@ -81,9 +83,13 @@ impl Answer {
         if self.rows == 0 {
             return Ok(());
         }
-        let verb = if self.status.plan.is_some() { "next" } else { "plan" };
+        let command = match (&self.status.plan, self.waiting) {
+            (None, _) => format!("auwai plan{}", target.flag()),
+            (Some(_), true) => format!("auwai next{}", target.flag()),
+            (Some(_), false) => target.replan(),
+        };
         Err(Error::no("unread", format!("{} unread", is_or_are(self.rows)))
-            .hint(format!("go on with `auwai {verb}{}`", target.flag())))
+            .hint(format!("go on with `{command}`")))
     }
 }
 
@@ -103,10 +109,11 @@ pub fn ask(
         scan_all(target.members(), None, common, io)?;
     }
     let stages = [target.ledger("verify").flag("--planned", planned)];
-    let mut answer = Answer { rows: 0, status: Status::default() };
+    let mut answer = Answer { rows: 0, waiting: false, status: Status::default() };
     let asked = Pipeline::start(&stages, io)?.records(io, |record, io| match record {
         Record::Unread(row) => {
             answer.rows += 1;
+            answer.waiting |= matches!(row.why, Why::Pending | Why::Leased);
             each(row, io)
         }
         Record::Status(status) => {

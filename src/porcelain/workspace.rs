@@ -17,17 +17,10 @@ use crate::workspace::{Member, Workspace};
 /// Several repositories read as one
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Verb {
-    /// Make a folder a workspace
     Init(Init),
-    /// Add a repository to the workspace, or move one that has this name
     Add(Add),
-    /// Take a repository out of the workspace; its reads stay
     Remove(Remove),
-    /// List the repositories of the workspace, or all workspaces
     List(List),
-    /// Show the tree with files, chunks, tokens and coverage, and the plan that would be made
-    ///
-    /// Nothing is kept but the index, which is brought up to date.
     Survey(survey::Args),
     /// Work through the plan: the same as `auwai VERB`
     #[command(subcommand)]
@@ -35,6 +28,8 @@ pub enum Verb {
 }
 
 /// Make a folder a workspace
+///
+/// The name is kept for `-W NAME`. A folder that is a workspace of this name already stays as it is.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Init {
     /// The workspace's name
@@ -46,6 +41,8 @@ pub struct Init {
 }
 
 /// Add a repository to the workspace, or move one that has this name
+///
+/// One that has moved is given its new PATH by its name, with --as, and keeps its reads.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Add {
     /// The repository's root; it need not lie below the workspace's

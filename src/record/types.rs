@@ -235,7 +235,7 @@ pub struct Chunk {
     pub tokens: Tokens,
     /// The most that a frame before it can cost, in tokens.
     pub frame_tokens: Tokens,
-    /// Whether it is a piece of a longer line, and so has a frame of its own.
+    /// Whether it is a piece of a longer line, and so has a frame of its own; absent when not.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub piece: bool,
     /// Whether it has been read, by the ledger that was asked.
@@ -262,10 +262,10 @@ pub struct Body {
     pub lines: LineRange,
     /// How many lines the file has.
     pub of_lines: u64,
-    /// Whether it is a piece of a longer line.
+    /// Whether it is a piece of a longer line; absent when not.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub piece: bool,
-    /// Whether it has been read, by the ledger that was asked.
+    /// Whether it has been read, by the ledger that was asked; absent when not.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub complete: bool,
     /// The file's encoding.
@@ -346,7 +346,7 @@ pub enum Why {
     Unreadable,
 }
 
-/// Something in the tree that nobody has read.
+/// Something in the tree, or in the plan, that nobody has read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unread {
     /// The repository's name.
@@ -356,7 +356,7 @@ pub struct Unread {
     /// The file's bytes in base64, only when not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_b64: Option<String>,
-    /// The lines; absent for a file that cannot be read.
+    /// The lines, where known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lines: Option<LineRange>,
     /// The chunk; absent for a file that cannot be read.
@@ -371,7 +371,7 @@ pub struct Unread {
     /// The reader who has that segment.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reader: Option<String>,
-    /// Why.
+    /// Why it counts as unread.
     pub why: Why,
 }
 
@@ -388,7 +388,7 @@ pub struct Sync {
     pub chunks_removed: u64,
     /// Reads that moved to a new chunk with the same body.
     pub kept_reads: u64,
-    /// How it went.
+    /// How the index was brought up to date.
     pub mode: SyncMode,
 }
 
@@ -510,7 +510,7 @@ pub struct Segment {
     /// The reader who has it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reader: Option<String>,
-    /// What to do with it, in words; written by `next` alone.
+    /// What it holds and what to do with it, in words; written by `claim` alone, and so by `next`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub brief: Option<String>,
 }
@@ -557,7 +557,7 @@ pub struct Plan {
 /// Counts of segments by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SegmentCounts {
-    /// All.
+    /// All of them.
     pub total: u64,
     /// Done.
     pub done: u64,
@@ -583,7 +583,7 @@ pub struct Holder {
     pub reader: String,
     /// Its active segment.
     pub segment: SegmentId,
-    /// Since when, RFC 3339.
+    /// Since when.
     pub since: String,
 }
 
@@ -593,10 +593,10 @@ pub struct Status {
     /// The plan's id; absent without a plan.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub plan: Option<String>,
-    /// The segments.
+    /// The segments by status; absent without a plan.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub segments: Option<SegmentCounts>,
-    /// The chunks.
+    /// The chunks of the plan; of a repository alone, all that it has.
     pub chunks: Done,
     /// The tokens of those chunks as shown.
     pub tokens: Done,

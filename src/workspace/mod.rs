@@ -240,13 +240,14 @@ fn folder_of(path: &Path) -> PathBuf {
     path.parent().unwrap_or(path).to_owned()
 }
 
-/// The name of a folder as a repository's: what a name cannot hold becomes `-`, and where nothing is
-/// left it is `root`.
+/// The name of a folder as a repository's: what a name cannot hold becomes `-`, except in front,
+/// where it would look like an option; where nothing is left it is `root`.
 pub fn folder_name(root: &Path) -> String {
     let folder = root.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = folder.chars().map(plain).take(100).collect();
-    if is_name(&name) { name } else { "root".to_string() }
+    let name = name.trim_start_matches('-');
+    if is_name(name) { name.to_string() } else { "root".to_string() }
 }
 
 fn bad_name(name: &str, hint: &str) -> Error {

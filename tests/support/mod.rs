@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod git;
+mod program;
 pub mod tree;
+
+pub use program::program;

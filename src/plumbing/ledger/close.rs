@@ -31,7 +31,7 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     segment: Option<String>,
     /// What was found
-    #[arg(long, short = 'm', value_name = "TEXT")]
+    #[arg(long, short = 'm', value_name = "TEXT", allow_hyphen_values = true)]
     summary: Option<String>,
     /// Take what was found from FILE; `-` is standard input
     #[arg(long, short = 'F', value_name = "FILE", conflicts_with = "summary")]

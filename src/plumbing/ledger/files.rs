@@ -1,11 +1,11 @@
 //! `auwai-ledger files`: every path and its fate.
 
 use crate::cli::Io;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plumbing::ledger::source::Source;
 use crate::plumbing::ledger::{Repos, StateOption};
 use crate::record::{self, End, Fate, File};
-use crate::store::ledger::Row;
+use crate::store::ledger::{Ledger, Row};
 
 /// List every path of indexed repositories with its fate, as `file` records
 ///
@@ -20,25 +20,48 @@ pub struct Args {
     /// or ignored; may be repeated
     #[arg(long = "fate", value_name = "FATE", value_parser = super::parse_fate)]
     fates: Vec<Fate>,
+    /// Print only the paths, as they are, each ended by NUL: for one repository; there is no `end`
+    #[arg(short = '0', long, visible_short_alias = 'z')]
+    null: bool,
+}
+
+impl Args {
+    fn wants(&self, row: &Row) -> bool {
+        self.fates.is_empty() || self.fates.contains(&row.fate)
+    }
 }
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let state_dir = args.state.resolve(io.world);
+    if args.null {
+        let source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
+        return write_paths(&args, &source.ledger()?, io);
+    }
     let mut count = 0;
     for repo in args.repos.required()? {
         let source = Source::named(repo, state_dir.as_deref(), io.world)?;
         let ledger = source.ledger()?;
         record::write(io.out, &source.record(&ledger)?)?;
         ledger.each_file(|row| {
-            if !args.fates.is_empty() && !args.fates.contains(&row.fate) {
-                return Ok(());
+            if args.wants(&row) {
+                count += 1;
+                record::write(io.out, &file(&source.name, &row))?;
             }
-            count += 1;
-            record::write(io.out, &file(&source.name, &row))
+            Ok(())
         })?;
     }
     record::write(io.out, &End { of: "file".into(), count })
+}
+
+fn write_paths(args: &Args, ledger: &Ledger, io: &mut Io<'_>) -> Result<()> {
+    ledger.each_file(|row| {
+        if !args.wants(&row) {
+            return Ok(());
+        }
+        let sent = io.out.write_all(row.path.as_bytes()).and_then(|()| io.out.write_all(b"\0"));
+        sent.map_err(|e| Error::io("write to", "standard output", &e))
+    })
 }
 
 /// The record of a row.

@@ -19,6 +19,7 @@ mod status;
 mod target;
 mod verify;
 mod why;
+mod words;
 
 use std::io::Write;
 

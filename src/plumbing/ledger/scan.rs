@@ -25,7 +25,7 @@ pub struct Args {
     #[command(flatten)]
     state: StateOption,
     /// Bound the scan to the subtree DIR of the repository; may be repeated
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
     only: Vec<OsString>,
     /// Count with TOKENIZER: o200k_base, cl100k_base or bytes/4 (default: that of the last scan,
     /// else o200k_base); another one than before cuts every file anew

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::index::BodyReader;
 use crate::plumbing::ledger::reading::{Reading, Wanted};
 use crate::plumbing::ledger::source::Source;
+use crate::plumbing::ledger::words::StdinOption;
 use crate::plumbing::ledger::{Repos, StateOption, WorkspaceOption};
 use crate::record::{self, End, SegmentId, Unread, Why};
 
@@ -25,15 +26,18 @@ pub struct Args {
     #[command(flatten)]
     state: StateOption,
     /// Show the chunks of this segment of the workspace's plan
-    #[arg(long, value_name = "ID", requires = "workspace", conflicts_with = "wanted")]
+    #[arg(long, value_name = "ID", requires = "workspace", conflicts_with_all = ["wanted", "stdin", "null"])]
     segment: Option<String>,
     /// Show only chunks that are not complete
     #[arg(long)]
     unread: bool,
     /// Chunks to show: an id, a unique prefix of 6 digits or more, either behind `repo:`, or a path
     /// for all chunks of a file
-    #[arg(value_name = "ID|PATH", required_unless_present = "segment")]
+    #[arg(value_name = "ID|PATH", required_unless_present_any = ["segment", "stdin"])]
+    #[arg(conflicts_with_all = ["stdin", "null"])]
     wanted: Vec<OsString>,
+    #[command(flatten)]
+    stdin: StdinOption,
 }
 
 /// Runs the verb.
@@ -41,7 +45,10 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
     let wanted = match &args.segment {
         Some(id) => reading.segment(&SegmentId(id.clone()))?,
-        None => reading.find(&args.wanted, io.world)?,
+        None => {
+            let words = args.stdin.words(&args.wanted, io.input).collect::<Result<Vec<_>>>()?;
+            reading.find(&words, io.world)?
+        }
     };
     let mut shown = Shown::default();
     for (source, wanted) in wanted {

@@ -6,7 +6,7 @@ use super::source::Source;
 use super::target::{FullReadOptions, Repos, owner};
 use crate::cli::Io;
 use crate::error::Result;
-use crate::record::{self, Done, Status};
+use crate::record::{self, Done, End, Status};
 use crate::store::coverage::Coverage;
 use crate::store::ledger::Ledger;
 use crate::text::shown_tokens;
@@ -16,7 +16,8 @@ use crate::workspace::Workspace;
 ///
 /// One `status` record: segments, chunks and tokens, who has which segment, and the paths by fate.
 /// Without a plan the record has no `plan`, and the exit status is 0. With --repo, what the
-/// repository's own ledger says. The ledgers are taken as they are.
+/// repository's own ledger says, a `repo` and a `status` record each, then `end`. The ledgers are
+/// taken as they are.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -84,7 +85,7 @@ fn of_repositories(args: &Args, io: &mut Io<'_>) -> Result<()> {
         record::write(io.out, &source.record(&ledger)?)?;
         record::write(io.out, &status)?;
     }
-    Ok(())
+    record::write(io.out, &End { of: "status".into(), count: args.repos.repos.len() as u64 })
 }
 
 /// The chunks and tokens of an index, and how many of them its own ledger has as read.

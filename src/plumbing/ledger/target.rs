@@ -31,6 +31,7 @@ impl StateOption {
 pub struct Repos {
     /// The repository at PATH, called NAME (default: its folder's name)
     #[arg(long = "repo", value_name = "[NAME=]PATH", value_parser = repo_parser())]
+    #[arg(allow_hyphen_values = true)]
     pub repos: Vec<NamedRepo>,
 }
 

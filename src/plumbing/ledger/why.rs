@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::files::file;
 use super::source::Source;
+use super::words::StdinOption;
 use super::{Repos, StateOption};
 use crate::admit::{Policy, Verdict};
 use crate::cli::Io;
@@ -28,11 +29,13 @@ pub struct Args {
     #[command(flatten)]
     state: StateOption,
     /// The subtree that the repository is bounded to; may be repeated
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
     only: Vec<OsString>,
     /// The paths to explain
-    #[arg(value_name = "PATH", required = true)]
+    #[arg(value_name = "PATH", required_unless_present = "stdin", conflicts_with_all = ["stdin", "null"])]
     paths: Vec<OsString>,
+    #[command(flatten)]
+    stdin: StdinOption,
 }
 
 /// Runs the verb.
@@ -41,12 +44,15 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let mut source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
     source.only = args.only.iter().map(|dir| super::subtree(dir)).collect::<Result<_>>()?;
     let why = Why { policy: source.policy(io.world)?, ledger: source.ledger().ok(), source };
-    for word in &args.paths {
-        let paths = why.source.paths(word, io.world);
+    let mut count = 0;
+    for word in args.stdin.words(&args.paths, io.input) {
+        let word = word?;
+        let paths = why.source.paths(&word, io.world);
         let told = paths.iter().find_map(|path| why.explain(path).transpose());
-        record::write(io.out, &told.ok_or_else(|| missing(word, &why.source))??)?;
+        record::write(io.out, &told.ok_or_else(|| missing(&word, &why.source))??)?;
+        count += 1;
     }
-    record::write(io.out, &End { of: "file".into(), count: args.paths.len() as u64 })
+    record::write(io.out, &End { of: "file".into(), count })
 }
 
 struct Why {

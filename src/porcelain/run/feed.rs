@@ -213,7 +213,8 @@ fn capture(output: Option<impl Read>) -> String {
     // A finding that cannot be read is an empty one; the segment was read all the same.
     let _ = output.by_ref().take(FINDING).read_to_end(&mut kept);
     let more = std::io::copy(&mut output, &mut std::io::sink()).unwrap_or(0);
-    let mut text = String::from_utf8_lossy(&kept).into_owned();
+    // The finding travels as an argument, which cannot hold a NUL.
+    let mut text = String::from_utf8_lossy(&kept).replace('\0', "\\x00");
     if more > 0 {
         text.push_str(&format!("\n[{more} more bytes were not kept]"));
     }

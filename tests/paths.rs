@@ -1,0 +1,179 @@
+//! Paths and words that are listed and taken, whatever they are made of.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use auwai::record::{self, Record};
+
+use crate::support::git::{Sandbox, fields};
+
+fn tree() -> Sandbox {
+    let sandbox = Sandbox::repository();
+    sandbox.write("plain", "a");
+    sandbox.write("two\nlines", "b");
+    sandbox.write_bytes(b"raw\xff", "c");
+    sandbox.write("src/main.rs", "d");
+    sandbox.write("logo", "\0");
+    sandbox.commit();
+    let output = ledger(&sandbox, &["scan", "--repo", "."], b"");
+    assert!(output.status.success());
+    sandbox
+}
+
+fn ledger(sandbox: &Sandbox, args: &[&str], input: &[u8]) -> Output {
+    start(env!("CARGO_BIN_EXE_auwai-ledger"), sandbox, &sandbox.root(), args, input)
+}
+
+fn start(program: &str, sandbox: &Sandbox, dir: &Path, args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(program)
+        .args(args)
+        .current_dir(dir)
+        .env_clear()
+        .envs(sandbox.vars())
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A verb that takes no input may close it.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+fn records(output: &Output) -> Vec<Record> {
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{talk}");
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    text.lines().map(|line| record::parse(line).unwrap()).collect()
+}
+
+#[test]
+fn files_lists_what_git_lists_ended_by_nul() {
+    let sandbox = tree();
+    let listed = |args: &[&str]| {
+        let output = ledger(&sandbox, &[&["files", "--repo", "."], args].concat(), b"");
+        assert!(output.status.success());
+        fields(&output.stdout).into_iter().collect::<BTreeSet<_>>()
+    };
+    let by_git: BTreeSet<_> = fields(&sandbox.git(&["ls-files", "-z"])).into_iter().collect();
+    let read = ["--fate", "text", "--fate", "binary"];
+    assert_eq!(listed(&[&["-0"], &read[..]].concat()), by_git);
+    assert_eq!(listed(&[&["-z"], &read[..]].concat()), by_git);
+    assert_eq!(listed(&["-0", "--fate", "binary"]), BTreeSet::from([b"logo".to_vec()]));
+}
+
+#[test]
+fn paths_without_records_are_of_one_repository() {
+    let sandbox = tree();
+    let output = ledger(&sandbox, &["files", "--repo", ".", "--repo", "b=.", "-0"], b"");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn why_takes_any_path_from_standard_input() {
+    let sandbox = tree();
+    let listed = sandbox.git(&["ls-files", "-z"]);
+    let told = records(&ledger(&sandbox, &["why", "--repo", ".", "--stdin", "-0"], &listed));
+    let path = |record: &Record| match record {
+        Record::File(file) => file.repo_path().unwrap().as_bytes().to_vec(),
+        other => panic!("{other:?}"),
+    };
+    let (end, files) = told.split_last().unwrap();
+    assert_eq!(files.iter().map(path).collect::<Vec<_>>(), fields(&listed));
+    assert!(matches!(end, Record::End(end) if end.count == files.len() as u64), "{end:?}");
+}
+
+#[test]
+fn why_takes_a_path_a_line() {
+    let sandbox = tree();
+    let told =
+        records(&ledger(&sandbox, &["why", "--repo", ".", "--stdin"], b"plain\nsrc/main.rs"));
+    assert_eq!(told.len(), 3);
+    let none = records(&ledger(&sandbox, &["why", "--repo", ".", "--stdin"], b""));
+    assert!(matches!(&none[..], [Record::End(end)] if end.count == 0), "{none:?}");
+    let missing = ledger(&sandbox, &["why", "--repo", ".", "--stdin"], b"two\nlines\n");
+    assert_eq!(missing.status.code(), Some(3));
+}
+
+#[test]
+fn show_takes_what_files_lists() {
+    let sandbox = tree();
+    let listed = ledger(&sandbox, &["files", "--repo", ".", "--fate", "text", "-0"], b"").stdout;
+    let shown = records(&ledger(&sandbox, &["show", "--repo", ".", "--stdin", "-0"], &listed));
+    let text = |record: &Record| match record {
+        Record::Body(body) => Some(body.text.clone()),
+        _ => None,
+    };
+    let texts: BTreeSet<String> = shown.iter().filter_map(text).collect();
+    assert_eq!(texts, ["a", "b", "c", "d"].map(String::from).into());
+}
+
+#[test]
+fn words_and_standard_input_exclude_each_other() {
+    let sandbox = tree();
+    for args in [
+        &["why", "--repo", ".", "--stdin", "plain"][..],
+        &["why", "--repo", "."],
+        &["why", "--repo", ".", "-0", "plain"],
+        &["show", "--repo", ".", "--stdin", "plain"],
+        &["show", "--repo", "."],
+        &["show", "-W", ".", "--segment", "read-1", "--stdin"],
+        &["show", "-W", ".", "--segment", "read-1", "-0"],
+    ] {
+        assert_eq!(ledger(&sandbox, args, b"").status.code(), Some(2), "{args:?}");
+    }
+}
+
+/// Runs `auwai` in a folder; must succeed.
+fn auwai(sandbox: &Sandbox, dir: &Path, args: &[&str]) -> String {
+    let output = start(env!("CARGO_BIN_EXE_auwai"), sandbox, dir, args, b"");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {talk}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_folder_may_be_called_like_an_option() {
+    let sandbox = Sandbox::empty();
+    for (folder, name) in [("--json", "json"), ("-x", "x"), ("\u{440}\u{435}", "root")] {
+        sandbox.write(&format!("{folder}/a"), "a");
+        let told = auwai(&sandbox, &sandbox.root().join(folder), &["plan"]);
+        assert!(told.contains(&format!("\n  {name}: 1 chunk\n")), "{told}");
+    }
+}
+
+#[test]
+fn a_finding_may_begin_like_an_option() {
+    let sandbox = Sandbox::repository();
+    sandbox.write("a", "a");
+    sandbox.commit();
+    let listing = ["run", "--", "sh", "-c", "cat >/dev/null; echo '- one'; printf -- '--two\\0\\n'"];
+    auwai(&sandbox, &sandbox.root(), &listing);
+    let findings = sandbox.root().join(".auwai/fullread/findings.md");
+    let text = std::fs::read_to_string(findings).unwrap();
+    assert!(text.contains("- one\n") && text.contains("--two\\x00\n"), "{text}");
+    auwai(&sandbox, &sandbox.root(), &["plan", "--force"]);
+    auwai(&sandbox, &sandbox.root(), &["next"]);
+    auwai(&sandbox, &sandbox.root(), &["read"]);
+    auwai(&sandbox, &sandbox.root(), &["done", "-m", "- three"]);
+}
+
+#[test]
+fn a_policy_names_the_subtrees_of_a_workspace() {
+    let sandbox = Sandbox::empty();
+    let root = sandbox.root();
+    sandbox.write("core/src/a", "a");
+    sandbox.write("core/-docs/b", "b");
+    sandbox.write("core/c", "c");
+    auwai(&sandbox, &root, &["workspace", "init", "demo"]);
+    auwai(&sandbox, &root, &["workspace", "add", "core", "--only", "src", "--only=-docs"]);
+    auwai(&sandbox, &root, &["plan"]);
+    let listed = records(&ledger(&sandbox, &["segments", "--plan"], b""));
+    let Record::Policy(policy) = &listed[0] else { panic!("{:?}", listed[0]) };
+    assert_eq!(policy.scope, ["core/-docs", "core/src"]);
+    let Record::Plan(plan) = &listed[listed.len() - 2] else { panic!() };
+    assert_eq!(plan.chunks, 2);
+}

@@ -1,0 +1,177 @@
+//! Every record that a whole run writes is one that its schema describes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use auwai::record::{self, Record};
+
+use super::Schemas;
+use crate::support::git::Sandbox;
+
+/// What a person or a script can do with a repository, each output in a file of its own. Verbs that
+/// answer no are meant to.
+const RUN: &str = r#"
+set -u
+out() { name=$1; shift; "$@" >"$OUT/$name.jsonl"; }
+no() { name=$1; shift; if "$@" >"$OUT/$name.jsonl"; then echo "$name: succeeded" >&2; exit 9; fi; }
+set -e
+out scan auwai-ledger scan --repo . --progress
+out files auwai-ledger files --repo .
+out why auwai-ledger why --repo . src/main.rs logo.png link target .git nested
+out chunks auwai-ledger chunks --repo .
+out plan auwai-plan --page 20k "$OUT/chunks.jsonl"
+auwai-ledger adopt <"$OUT/plan.jsonl" >"$OUT/adopt.jsonl"
+out segments auwai-ledger segments --plan
+out coverage-before auwai-ledger coverage
+no verify-before auwai-ledger verify -W . --json
+out claim auwai-ledger claim --reader ann
+out show auwai-ledger show -W . --segment read-1
+auwai-ledger print --ack-fd 3 <"$OUT/show.jsonl" >"$OUT/text" 3>"$OUT/acks.jsonl"
+head -n 2 "$OUT/acks.jsonl" | auwai-ledger mark --segment read-1 --reader ann >"$OUT/mark.jsonl"
+out coverage auwai-ledger coverage
+out coverage-unread auwai-ledger coverage --unread
+out status auwai-ledger status
+out status-repo auwai-ledger status --repo .
+no close auwai-ledger close --segment read-1 --reader ann --json
+no usage auwai-ledger files --json --nonsense
+no plan-usage auwai-plan --json nonsense/nowhere
+out next auwai next --reader ann --json
+no held auwai next --reader bob --json
+out porcelain-plan auwai plan --json --page 20k
+out porcelain-status auwai status --json
+out porcelain-why auwai why --json src/main.rs target
+no porcelain-verify auwai verify --json
+out porcelain-unread auwai unread --json
+out index auwai index --json
+out survey auwai workspace survey --json
+sed -i '1s/let/LET/' src/main.rs
+no show-changed auwai-ledger show -W . --segment read-1 --json
+no porcelain-usage auwai --json nonsense
+"#;
+
+fn tree() -> Sandbox {
+    let sandbox = Sandbox::repository();
+    let lines: String = (0..900).map(|n| format!("let x{n} = \"é {n}\";\n")).collect();
+    sandbox.write("src/main.rs", lines);
+    // A scan tells its progress after every thousand files.
+    (0..1_000).for_each(|n| sandbox.write(&format!("many/{n}"), ""));
+    sandbox.write("evil\n\u{202e}\x1b\u{2028}\".txt", "a\u{2028}b\x1b[31m\u{e0041}\r\n");
+    sandbox.write_bytes(b"caf\xe9.txt", b"caf\xe9 au lait, d\xe9j\xe0 vu\n");
+    sandbox.write("long.json", "[0,1,2,3,4,5,6,7,8,9] ".repeat(1_000));
+    sandbox.write("logo.png", b"\x89PNG\0\0");
+    sandbox.write(".gitignore", "/target\n");
+    sandbox.write("target/out", "x");
+    sandbox.link("src/main.rs", "link");
+    sandbox.commit();
+    sandbox.write("gone", "x");
+    sandbox.git(&["add", "gone"]);
+    fs::remove_file(sandbox.root().join("gone")).unwrap();
+    sandbox.git(&["init", "-q", "nested"]);
+    sandbox
+}
+
+/// Runs `script` in the tree, and returns the folder with its outputs.
+fn run(sandbox: &Sandbox, script: &str) -> std::path::PathBuf {
+    let out = sandbox.home("out");
+    fs::create_dir(&out).unwrap();
+    let own = Path::new(env!("CARGO_BIN_EXE_auwai")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(sandbox.root())
+        .env_clear()
+        .envs(sandbox.vars())
+        .env("PATH", format!("{}:{path}", own.display()))
+        .env("OUT", &out)
+        .output()
+        .unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {talk}", output.status);
+    out
+}
+
+/// The outputs by name.
+fn outputs(out: &Path) -> BTreeMap<String, Vec<String>> {
+    let mut all = BTreeMap::new();
+    for file in fs::read_dir(out).unwrap().map(|file| file.unwrap().path()) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        let Some(name) = name.strip_suffix(".jsonl") else { continue };
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'), "{name}");
+        all.insert(name.to_string(), text.split_terminator('\n').map(str::to_string).collect());
+    }
+    all
+}
+
+#[test]
+fn everything_that_a_run_writes_is_described() {
+    let sandbox = tree();
+    let out = run(&sandbox, RUN);
+    let (schemas, mut seen) = (Schemas::new(), BTreeSet::new());
+    let outputs = outputs(&out);
+    for (name, lines) in &outputs {
+        for line in lines {
+            assert_eq!(schemas.fault(line), None, "{name}");
+            let record = record::parse(line).unwrap();
+            let mut back = Vec::new();
+            record.write(&mut back).unwrap();
+            assert_eq!(String::from_utf8(back).unwrap(), format!("{line}\n"), "{name}");
+            seen.insert(kind(line));
+        }
+    }
+    let types: BTreeSet<String> = Record::TYPES.iter().map(|kind| kind.to_string()).collect();
+    assert_eq!(seen, types);
+    check_ends(&outputs);
+    check_errors(&outputs);
+}
+
+fn kind(line: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(line).unwrap();
+    value["type"].as_str().unwrap().to_string()
+}
+
+/// A finite stream ends with a record that counts what it is about.
+fn check_ends(outputs: &BTreeMap<String, Vec<String>>) {
+    for (name, of) in [
+        ("files", "file"),
+        ("why", "file"),
+        ("chunks", "chunk"),
+        ("plan", "segment"),
+        ("adopt", "plan"),
+        ("segments", "segment"),
+        ("coverage-unread", "unread"),
+        ("show", "body"),
+        ("status-repo", "status"),
+    ] {
+        let lines = &outputs[name];
+        let count = lines.iter().filter(|line| kind(line) == of).count() as u64;
+        let end = record::End { of: of.to_string(), count };
+        let last = record::parse(lines.last().unwrap()).unwrap();
+        assert_eq!(last, Record::End(end), "{name}");
+        assert!(count > 0, "{name}");
+    }
+}
+
+/// With `--json` a failure is the last record on standard output.
+fn check_errors(outputs: &BTreeMap<String, Vec<String>>) {
+    for (name, code) in [
+        ("verify-before", "unread"),
+        ("close", "not-read"),
+        ("usage", "usage"),
+        ("plan-usage", "not-found"),
+        ("held", "held"),
+        ("porcelain-verify", "unread"),
+        ("show-changed", "changed"),
+        ("porcelain-usage", "usage"),
+    ] {
+        let last = record::parse(outputs[name].last().unwrap()).unwrap();
+        let Record::Problem(problem) = last else { panic!("{name}: {last:?}") };
+        assert_eq!(problem.code, code, "{name}");
+        assert!(
+            problem.hint.is_some() || name == "plan-usage" || name == "verify-before",
+            "{name}"
+        );
+    }
+}
