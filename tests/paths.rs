@@ -150,7 +150,8 @@ fn a_finding_may_begin_like_an_option() {
     let sandbox = Sandbox::repository();
     sandbox.write("a", "a");
     sandbox.commit();
-    let listing = ["run", "--", "sh", "-c", "cat >/dev/null; echo '- one'; printf -- '--two\\0\\n'"];
+    let listing =
+        ["run", "--", "sh", "-c", "cat >/dev/null; echo '- one'; printf -- '--two\\0\\n'"];
     auwai(&sandbox, &sandbox.root(), &listing);
     let findings = sandbox.root().join(".auwai/fullread/findings.md");
     let text = std::fs::read_to_string(findings).unwrap();
