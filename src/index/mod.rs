@@ -12,3 +12,6 @@ mod stat;
 
 pub use body::BodyReader;
 pub use scan::{Options, scan};
+
+#[cfg(test)]
+mod tests;

@@ -147,9 +147,11 @@ fn without(line: &str, pointer: &str, key: &str) -> Option<String> {
     Some(line.to_string())
 }
 
-/// The doc comments of src/record/types.rs, by struct and field; the struct's own under "".
+/// The doc comments of src/record/types, by struct and field; the struct's own under "".
 fn comments() -> BTreeMap<(String, String), String> {
-    let source = fs::read_to_string(root().join("src/record/types.rs")).unwrap();
+    let files = ["index", "plan", "reading", "stream"];
+    let read = |file| fs::read_to_string(root().join(format!("src/record/types/{file}.rs")));
+    let source: String = files.map(|file| read(file).unwrap()).concat();
     let (mut all, mut owner, mut text) = (BTreeMap::new(), String::new(), Vec::new());
     for line in source.lines() {
         let words = line.trim_start();

@@ -42,7 +42,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
 fn tell(adopted: &Adopted, io: &mut Io<'_>) {
     if adopted.existing && adopted.finished {
         io.say(Ledger::NAME, "the plan that is there is finished, and stays");
-        io.hint("take up what has changed: `auwai replan`; begin anew: `auwai plan --force`");
+        io.hint("plan what the tree is now: `auwai plan --force`");
     }
 }
 

@@ -88,7 +88,7 @@ fn next<R: std::io::BufRead>(input: &mut Reader<R>) -> Result<Option<Delivery>> 
     }
 }
 
-const HINT: &str = "what came before it is marked; bring the plan up to date: `auwai replan`";
+const HINT: &str = "what came before it is marked; plan what the tree is now: `auwai plan --force`";
 
 /// Marks a group; what came before an unknown chunk stands.
 fn mark(coverage: &mut Coverage, group: Vec<Delivery>, marking: &Marking, at: &str) -> Result<()> {

@@ -102,7 +102,7 @@ fn keep(tx: &Transaction<'_>, policy: &Policy, before: &Counters) -> Work<Adopte
         _ => format!("there is a plan under another policy, with {left} segments not done"),
     };
     let error = Error::no("planned", message)
-        .hint("go on with it: `auwai next`; repack what is unread: `auwai replan`")
+        .hint("go on with it: `auwai next`")
         .hint("or begin anew, with nothing read: `auwai plan --force`");
     Err(error.into())
 }

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::files::{cuts_of, half};
+use super::apply::half;
+use super::files::cuts_of;
 use super::{Cut, Durability, Ledger};
 use crate::error::Result;
 use crate::record::{ChunkId, RepoPath};

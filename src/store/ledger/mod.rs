@@ -2,6 +2,7 @@
 //! own reads. It keeps what it is told; what a path's fate is, or where a file is cut, is the
 //! index's business.
 
+mod apply;
 mod cuts;
 mod files;
 mod marks;

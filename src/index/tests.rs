@@ -1,0 +1,324 @@
+//! Scans over small trees, with the truth taken from the file system.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::{BodyReader, Options, scan};
+use crate::admit::{Policy, Surroundings};
+use crate::beneath::Root;
+use crate::record::{ChunkId, Fate, RepoPath, Sync};
+use crate::store::ledger::{Evidence, Ledger, MarkOutcome, Row};
+use crate::text::Tokenizer;
+
+/// A tree and its ledger, which lies beside it.
+struct Tree {
+    dir: tempfile::TempDir,
+    /// When scans take place: far from the files' times, so that none is racy unless asked for.
+    now: SystemTime,
+}
+
+impl Tree {
+    fn new() -> Tree {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("tree")).unwrap();
+        Tree { dir, now: SystemTime::now() + Duration::from_secs(3600) }
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("tree")
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.root().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn ledger(&self) -> Ledger {
+        Ledger::open_or_create(&self.dir.path().join("ledger.sqlite")).unwrap()
+    }
+
+    fn scan(&self) -> Sync {
+        self.scan_with(None)
+    }
+
+    fn scan_with(&self, tokenizer: Option<Tokenizer>) -> Sync {
+        let policy = Policy::open(&self.root(), &Surroundings::default(), &[]).unwrap();
+        let at = "2026-01-01T00:00:00Z";
+        let options = Options { name: "r", threads: 2, tokenizer, now: self.now, at };
+        scan(&self.root(), &policy, &mut self.ledger(), &options, &mut |_| {}).unwrap()
+    }
+
+    fn rows(&self) -> BTreeMap<String, Row> {
+        let mut rows = BTreeMap::new();
+        let each = |row: Row| {
+            rows.insert(row.path.display().into_owned(), row);
+            Ok(())
+        };
+        self.ledger().each_file(each).unwrap();
+        rows
+    }
+
+    fn ids(&self, path: &str) -> Vec<ChunkId> {
+        let row = &self.rows()[path];
+        self.ledger().cuts(row.id).unwrap().iter().map(|cut| cut.id).collect()
+    }
+
+    fn mark(&self, ids: &[ChunkId]) -> Vec<MarkOutcome> {
+        let evidence =
+            Evidence { reader: "t", how: "shown", at: "2026-01-01T00:00:00Z", head: None };
+        self.ledger().mark(ids, &evidence).unwrap()
+    }
+
+    fn read(&self, path: &str) -> Vec<bool> {
+        let ledger = self.ledger();
+        self.ids(path).into_iter().map(|id| ledger.is_read(id).unwrap()).collect()
+    }
+}
+
+/// Some lines of text that differ from each other.
+fn lines(from: usize, to: usize) -> String {
+    (from..to).map(|n| format!("fn number_{n}() -> usize {{ {n} * {n} }}\n")).collect()
+}
+
+#[test]
+fn every_path_has_its_fate_and_every_byte_its_chunk() {
+    let tree = Tree::new();
+    tree.write("src/a.rs", lines(0, 500));
+    tree.write("empty", "");
+    tree.write("pic.png", b"\x89PNG\0\0");
+    std::os::unix::fs::symlink("nowhere", tree.root().join("link")).unwrap();
+    let sync = tree.scan();
+    let rows = tree.rows();
+    let fates: Vec<(&str, Fate)> =
+        rows.iter().map(|(path, row)| (path.as_str(), row.fate)).collect();
+    assert_eq!(
+        fates,
+        [
+            ("empty", Fate::Text),
+            ("link", Fate::Symlink),
+            ("pic.png", Fate::Binary),
+            ("src/a.rs", Fate::Text)
+        ]
+    );
+    assert_eq!((sync.files, sync.chunks_added), (4, rows["src/a.rs"].chunks));
+    let cuts = tree.ledger().cuts(rows["src/a.rs"].id).unwrap();
+    let bytes = fs::read(tree.root().join("src/a.rs")).unwrap();
+    assert_eq!(rows["src/a.rs"].hash, Some(*blake3::hash(&bytes).as_bytes()));
+    let parts: Vec<u8> = cuts
+        .iter()
+        .flat_map(|c| bytes[c.bytes.from as usize..c.bytes.to as usize].to_vec())
+        .collect();
+    assert_eq!(parts, bytes);
+}
+
+#[test]
+fn nothing_changed_is_nothing_done() {
+    let tree = Tree::new();
+    tree.write("a", lines(0, 50));
+    tree.scan();
+    let again = tree.scan();
+    assert_eq!((again.files, again.chunks_added, again.chunks_removed), (0, 0, 0));
+}
+
+#[test]
+fn an_edit_is_seen_even_with_the_old_size_and_time() {
+    let tree = Tree::new();
+    tree.write("a", "one\n");
+    tree.scan();
+    let path = tree.root().join("a");
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    fs::write(&path, "two\n").unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    assert_eq!(tree.scan().files, 1);
+}
+
+#[test]
+fn a_file_as_young_as_the_scan_is_hashed_again() {
+    let mut tree = Tree::new();
+    tree.write("a", "one\n");
+    tree.now = SystemTime::now();
+    tree.scan();
+    let known = |tree: &Tree| tree.ledger().known().unwrap().into_values().all(|known| known.racy);
+    assert!(known(&tree));
+    tree.now += Duration::from_secs(3600);
+    assert_eq!(tree.scan().files, 0, "hashed, and found as it was");
+    assert!(!known(&tree));
+}
+
+#[test]
+fn a_file_that_is_touched_keeps_its_chunks() {
+    let tree = Tree::new();
+    tree.write("a", lines(0, 50));
+    tree.scan();
+    let before = tree.ids("a");
+    let file = fs::File::options().write(true).open(tree.root().join("a")).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    assert_eq!(tree.scan().files, 0);
+    assert_eq!(tree.ids("a"), before);
+}
+
+#[test]
+fn what_is_gone_leaves_the_index() {
+    let tree = Tree::new();
+    tree.write("a", lines(0, 50));
+    tree.write("b", "kept\n");
+    let added = tree.scan().chunks_added;
+    fs::remove_file(tree.root().join("a")).unwrap();
+    let sync = tree.scan();
+    assert_eq!((sync.files, sync.chunks_removed), (1, added - 1));
+    assert_eq!(tree.rows().len(), 1);
+    assert!(tree.ledger().find("").unwrap().is_empty());
+}
+
+#[test]
+fn another_tokenizer_cuts_anew_and_stays() {
+    let tree = Tree::new();
+    tree.write("a", lines(0, 500));
+    tree.scan();
+    let exact = tree.rows()["a"].tokens;
+    assert_eq!(tree.scan_with(Some(Tokenizer::Bytes)).files, 1);
+    let rough = tree.rows()["a"].tokens;
+    assert_ne!(rough, exact);
+    assert_eq!(tree.scan().files, 0, "no option means the one of the last time");
+}
+
+#[test]
+fn a_chunk_is_found_by_its_prefix() {
+    let tree = Tree::new();
+    tree.write("a", "only\n");
+    tree.scan();
+    let id = tree.ids("a")[0];
+    let found = tree.ledger().find(&id.to_string()[..6]).unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].0, found[0].1.path.clone()), (id, RepoPath::new("a").unwrap()));
+}
+
+#[test]
+fn a_body_that_was_tampered_with_is_not_shown() {
+    let tree = Tree::new();
+    tree.write("a", "one\n");
+    tree.scan();
+    let row = tree.rows()["a"].clone();
+    let cut = tree.ledger().cuts(row.id).unwrap()[0].clone();
+    let root = Root::open(&tree.root()).unwrap();
+    assert_eq!(BodyReader::new(&root, "r").read(&row, &cut, false).unwrap().text, "one\n");
+    tree.write("a", "two\n");
+    assert!(BodyReader::new(&root, "r").read(&row, &cut, false).is_none());
+    fs::remove_file(tree.root().join("a")).unwrap();
+    assert!(BodyReader::new(&root, "r").read(&row, &cut, false).is_none());
+}
+
+#[test]
+fn a_read_follows_a_rename() {
+    let tree = Tree::new();
+    tree.write("a", lines(0, 500));
+    tree.scan();
+    let ids = tree.ids("a");
+    tree.mark(&ids[..2]);
+    fs::rename(tree.root().join("a"), tree.root().join("b")).unwrap();
+    assert_eq!(tree.scan().kept_reads, 2);
+    let read = tree.read("b");
+    assert_eq!(read.iter().filter(|read| **read).count(), 2);
+    assert!(read[0] && read[1]);
+}
+
+#[test]
+fn a_move_may_come_in_two_batches_either_way_round() {
+    for create_first in [false, true] {
+        let tree = Tree::new();
+        tree.write("a", "text\n");
+        tree.scan();
+        tree.mark(&tree.ids("a"));
+        let (make, remove) =
+            (|| tree.write("b", "text\n"), || fs::remove_file(tree.root().join("a")).unwrap());
+        if create_first {
+            make()
+        } else {
+            remove()
+        }
+        tree.scan();
+        if create_first {
+            remove()
+        } else {
+            make()
+        }
+        assert_eq!(tree.scan().kept_reads, 1, "create first: {create_first}");
+        assert_eq!(tree.read("b"), [true]);
+    }
+}
+
+#[test]
+fn a_copy_inherits_nothing() {
+    let tree = Tree::new();
+    tree.write("a", "text\n");
+    tree.write("old", "text\n");
+    tree.scan();
+    tree.mark(&tree.ids("a"));
+    tree.write("copy", "text\n");
+    assert_eq!(tree.scan().kept_reads, 0);
+    assert_eq!((tree.read("copy"), tree.read("a")), (vec![false], vec![true]));
+    fs::remove_file(tree.root().join("a")).unwrap();
+    tree.scan();
+    assert_eq!(tree.read("old"), [false], "it was there before the read, so it is no move");
+}
+
+#[test]
+fn a_reverted_edit_gets_its_read_back() {
+    let tree = Tree::new();
+    tree.write("a", "text\n");
+    tree.scan();
+    tree.mark(&tree.ids("a"));
+    tree.write("a", "other\n");
+    tree.scan();
+    assert_eq!(tree.read("a"), [false]);
+    tree.write("a", "text\n");
+    tree.scan();
+    assert_eq!(tree.read("a"), [true]);
+}
+
+#[test]
+fn one_read_makes_one_chunk_read() {
+    let tree = Tree::new();
+    tree.write("a", "text\n");
+    tree.scan();
+    assert_eq!(tree.mark(&tree.ids("a")), [MarkOutcome::New]);
+    assert_eq!(tree.mark(&tree.ids("a")), [MarkOutcome::Again]);
+    assert_eq!(tree.mark(&[ChunkId(7)]), [MarkOutcome::Unknown]);
+    fs::remove_file(tree.root().join("a")).unwrap();
+    tree.write("b", "text\n");
+    tree.write("c", "text\n");
+    assert_eq!(tree.scan().kept_reads, 1);
+    assert_eq!((tree.read("b"), tree.read("c")), (vec![true], vec![false]));
+}
+
+#[test]
+fn equal_bodies_in_one_file_are_told_apart() {
+    let tree = Tree::new();
+    tree.write("a", "\n".repeat(100_000));
+    tree.scan();
+    let mut ids = tree.ids("a");
+    let all = ids.len();
+    ids.sort();
+    ids.dedup();
+    assert!(all > 10);
+    assert_eq!(ids.len(), all);
+}
+
+#[test]
+fn a_file_larger_than_a_block_is_cut_as_one_in_memory() {
+    let tree = Tree::new();
+    let text = lines(0, 60_000);
+    assert!(text.len() > 2 << 20);
+    tree.write("big", &text);
+    tree.scan();
+    let row = &tree.rows()["big"];
+    let mut expected = Vec::new();
+    let mut cutter = crate::text::Cutter::new(crate::text::Encoding::UTF_8, Tokenizer::default());
+    cutter.push(text.as_bytes(), true, &mut |cut| expected.push(cut.bytes));
+    let cuts = tree.ledger().cuts(row.id).unwrap();
+    assert_eq!(cuts.iter().map(|cut| cut.bytes).collect::<Vec<_>>(), expected);
+    assert_eq!((row.lines, row.size), (60_000, Some(text.len() as u64)));
+}

@@ -1,0 +1,153 @@
+//! What was read, what was not, and where the full read stands.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{ByteRange, ChunkId, LineRange, SegmentId, Tokens};
+
+/// A chunk was delivered: the input of `auwai-ledger mark`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Read {
+    /// The repository's name.
+    pub repo: String,
+    /// The chunk's id.
+    pub id: ChunkId,
+    /// The file, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path: Option<String>,
+    /// The file's bytes in base64, only when not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_b64: Option<String>,
+    /// The bytes of the file that were shown, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bytes: Option<ByteRange>,
+    /// BLAKE3 of the chunk's bytes in hex, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body: Option<String>,
+    /// BLAKE3 of the file's bytes in hex, as evidence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<String>,
+    /// In git: the commit that HEAD named, in hex.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub head: Option<String>,
+    /// In git: whether the file was as git's index has it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clean: Option<bool>,
+}
+
+impl Read {
+    /// A delivery with nothing more known about it.
+    pub fn of(repo: impl Into<String>, id: ChunkId) -> Read {
+        Read {
+            repo: repo.into(),
+            id,
+            path: None,
+            path_b64: None,
+            bytes: None,
+            body: None,
+            file: None,
+            head: None,
+            clean: None,
+        }
+    }
+}
+
+/// Why a chunk, or a file, counts as unread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// Planned, and nobody has it.
+    Pending,
+    /// Planned, and in a reader's active segment.
+    Leased,
+    /// Planned, but the file has changed since.
+    Changed,
+    /// In the tree, and in no plan.
+    Unplanned,
+    /// The file cannot be read.
+    Unreadable,
+}
+
+/// Something in the tree, or in the plan, that nobody has read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The repository's name.
+    pub repo: String,
+    /// The file.
+    pub path: String,
+    /// The file's bytes in base64, only when not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_b64: Option<String>,
+    /// The lines, where known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lines: Option<LineRange>,
+    /// The chunk; absent for a file that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub id: Option<ChunkId>,
+    /// Its tokens as shown, where known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tokens: Option<Tokens>,
+    /// The segment that holds it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segment: Option<SegmentId>,
+    /// The reader who has that segment.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reader: Option<String>,
+    /// Why it counts as unread.
+    pub why: Why,
+}
+
+/// Counts of segments by status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentCounts {
+    /// All of them.
+    pub total: u64,
+    /// Done.
+    pub done: u64,
+    /// Active.
+    pub active: u64,
+    /// Pending.
+    pub pending: u64,
+}
+
+/// Planned and complete, of chunks or tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// In the plan.
+    pub planned: u64,
+    /// Of those, read.
+    pub complete: u64,
+}
+
+/// A reader and the segment that it has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The reader.
+    pub reader: String,
+    /// Its active segment.
+    pub segment: SegmentId,
+    /// Since when.
+    pub since: String,
+}
+
+/// Where a full read, or a repository's index, stands.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The plan's id; absent without a plan.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub plan: Option<String>,
+    /// The segments by status; absent without a plan.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segments: Option<SegmentCounts>,
+    /// The chunks of the plan; of a repository alone, all that it has.
+    pub chunks: Done,
+    /// The tokens of those chunks as shown.
+    pub tokens: Done,
+    /// Paths by fate, over all repositories; fates that have none are left out.
+    pub fates: std::collections::BTreeMap<String, u64>,
+    /// The page size in characters that the plan was made with.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub page: Option<u64>,
+    /// Who has which segment.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub active: Vec<Holder>,
+}
