@@ -1,9 +1,10 @@
 //! `auwai done`: close a segment that has been read.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use super::options::{Common, ReaderOption, SegmentOption};
-use super::pipeline::collect_records;
+use super::pipeline::Pipeline;
 use super::render::{count, percent, thousands};
 use super::target::Target;
 use crate::cli::Io;
@@ -39,32 +40,20 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     };
     let close = target.ledger("close").arg("--reader").arg(&reader);
     let close = close.arg("--segment").arg(segment.to_string());
-    let close = match summary(args, io)? {
-        Some(text) => close.arg("--summary").arg(text),
-        None => close,
+    let close = match (&args.summary, &args.file) {
+        (Some(text), _) => close.arg(format!("--summary={text}")),
+        (None, Some(file)) if file.as_os_str() == "-" => close.arg("--file").arg("-"),
+        (None, Some(file)) => close.arg("--file").arg(io.world.absolute(file)),
+        (None, None) => close,
     };
-    collect_records(&[close], io)?;
+    // A summary on standard input is for the stage to read.
+    Pipeline::start_with(&[close], Stdio::inherit(), io)?.records(io, |_, _| Ok(()))?;
     let status = target.status(io)?;
     if common.json {
         return record::write(io.out, &status);
     }
     super::line(io, &format!("{segment} is done; {}", progress(&status)))?;
     super::line(io, &what_now(&status, &target))
-}
-
-/// The summary as text: it travels as an argument, so standard input is read here.
-fn summary(args: &Args, io: &mut Io<'_>) -> Result<Option<String>> {
-    let Some(file) = &args.file else { return Ok(args.summary.clone()) };
-    let mut text = Vec::new();
-    if file.as_os_str() == "-" {
-        let read = std::io::Read::read_to_end(io.input, &mut text);
-        read.map_err(|e| Error::io("read", "-", &e))?;
-    } else {
-        let name = crate::visible::one_line(&file.to_string_lossy()).into_owned();
-        text = std::fs::read(io.world.absolute(file)).map_err(|e| Error::io("read", name, &e))?;
-    }
-    // It cannot hold a NUL then.
-    Ok(Some(String::from_utf8_lossy(&text).replace('\0', "\\x00")))
 }
 
 /// How far the plan is, in one line.

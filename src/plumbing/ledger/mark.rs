@@ -3,11 +3,13 @@
 mod groups;
 
 use self::groups::{Delivery, commit_in_groups};
-use super::target::{FullReadOptions, ReaderOption};
+use super::source::Source;
+use super::target::{FullReadOptions, ReaderOption, Repos};
 use crate::cli::{Io, Signals};
 use crate::error::{Error, Result};
-use crate::record::{Read, Reader, Record, SegmentId};
+use crate::record::{ChunkId, Read, Reader, Record, SegmentId};
 use crate::store::coverage::{Coverage, How, Marking};
+use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
 
 /// Mark the chunks on standard input as read
 ///
@@ -15,10 +17,14 @@ use crate::store::coverage::{Coverage, How, Marking};
 /// other records are passed over. Marks are committed at most 100 ms after they came, at the end of
 /// the input, and before a SIGINT or SIGTERM ends the process. Twice is once. A chunk that is not
 /// planned is an error that names the line; what came before it stands.
+///
+/// With --repo the marks are those of the repository alone, in its own ledger.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: FullReadOptions,
+    #[command(flatten)]
+    repos: Repos,
     #[command(flatten)]
     reader: ReaderOption,
     /// How they were read
@@ -58,6 +64,9 @@ impl Way {
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reader = args.reader.resolve(io.world)?;
+    if !args.repos.repos.is_empty() {
+        return in_repository(&args, &reader, io);
+    }
     let signals = Signals::catch()?;
     let (_, mut coverage) = args.target.open(io)?;
     let segment = args.segment.map(SegmentId);
@@ -68,25 +77,69 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let world = io.world;
     let mut input = Reader::new(&mut *io.input, "-");
     commit_in_groups(
-        || next(&mut input),
+        || next(&mut input, "plan", HINT),
         |group| mark(&mut coverage, group, &marking, &world.timestamp()),
         &signals,
     )
 }
 
-/// The next `read` record of the input.
-fn next<R: std::io::BufRead>(input: &mut Reader<R>) -> Result<Option<Delivery>> {
+/// Marks in the ledger of the repository alone.
+fn in_repository(args: &Args, reader: &str, io: &mut Io<'_>) -> Result<()> {
+    let signals = Signals::catch()?;
+    let state_dir = args.target.state.resolve(io.world);
+    let source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
+    let mut ledger = source.ledger()?;
+    let head = ledger.meta("head")?.filter(|head| !head.is_empty());
+    let (how, world) = (args.how.meant().as_str(), io.world);
+    let mut input = Reader::new(&mut *io.input, "-");
+    commit_in_groups(
+        || next(&mut input, "index", INDEX_HINT),
+        |group| {
+            let evidence = Evidence { reader, how, at: &world.timestamp(), head: head.as_deref() };
+            mark_indexed(&mut ledger, &source.name, group, &evidence)
+        },
+        &signals,
+    )
+}
+
+/// Marks a group in a repository's ledger; what is known is marked, the first other is the error.
+fn mark_indexed(
+    ledger: &mut Ledger,
+    name: &str,
+    group: Vec<Delivery>,
+    evidence: &Evidence<'_>,
+) -> Result<()> {
+    let foreign = group.iter().position(|delivery| delivery.read.repo != name);
+    let known = &group[..foreign.unwrap_or(group.len())];
+    let ids: Vec<ChunkId> = known.iter().map(|delivery| delivery.read.id).collect();
+    let outcomes = ledger.mark(&ids, evidence)?;
+    let unknown = outcomes.iter().position(|outcome| *outcome == MarkOutcome::Unknown);
+    match unknown.or(foreign) {
+        None => Ok(()),
+        Some(at) => Err(group.into_iter().nth(at).map_or_else(Error::closed, |it| it.unknown)),
+    }
+}
+
+/// The next `read` record of the input; `place` is where an unknown chunk is missing.
+fn next<R: std::io::BufRead>(
+    input: &mut Reader<R>,
+    place: &str,
+    hint: &str,
+) -> Result<Option<Delivery>> {
     loop {
         match input.next_record()? {
             None => return Ok(None),
             Some(Record::Read(read)) => {
-                let unknown = input.bad(&format!("'{}:{}' is not in the plan", read.repo, read.id));
-                return Ok(Some(Delivery { read, unknown: unknown.hint(HINT) }));
+                let unknown =
+                    input.bad(&format!("'{}:{}' is not in the {place}", read.repo, read.id));
+                return Ok(Some(Delivery { read, unknown: unknown.hint(hint) }));
             }
             Some(_) => {}
         }
     }
 }
+
+const INDEX_HINT: &str = "what came before it is marked; bring the index up to date: `auwai index`";
 
 const HINT: &str = "what came before it is marked; plan what the tree is now: `auwai plan --force`";
 

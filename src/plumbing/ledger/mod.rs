@@ -96,6 +96,11 @@ impl Tool for Ledger {
 /// What to do when a chunk is not any more what was planned.
 const CHANGED_HINT: &str = "plan what the tree is now: `auwai plan --force`";
 
+/// The error of a verb that needs a plan.
+fn no_plan() -> Error {
+    Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
+}
+
 /// Parses a fate for clap.
 fn parse_fate(text: &str) -> std::result::Result<Fate, String> {
     let known = Fate::ALL.into_iter().find(|fate| fate.as_str() == text);

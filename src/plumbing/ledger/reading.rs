@@ -122,7 +122,7 @@ impl Reading {
 
     /// The chunks of a segment, in reading order.
     pub fn segment(&self, id: &SegmentId) -> Result<Vec<Part>> {
-        let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
+        let coverage = self.coverage.as_ref().ok_or_else(super::no_plan)?;
         let placed = coverage.segment(id)?;
         let mut parts = Vec::new();
         for planned in coverage.chunks_of(&placed)? {
@@ -248,10 +248,6 @@ fn refuse_twice(sources: &[Source]) -> Result<()> {
         Some(pair) => Err(Error::usage(format!("two repositories are called '{}'", pair[0].name))
             .hint("give one another name: `--repo NAME=PATH`")),
     }
-}
-
-fn no_plan() -> Error {
-    Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
 }
 
 fn unknown(word: &OsStr) -> Error {

@@ -64,7 +64,7 @@ impl<'a> Check<'a> {
         let stands = coverage.map(Coverage::stands).transpose()?.unwrap_or_default();
         let plan = coverage.map(Coverage::in_force).transpose()?.map(|force| force.plan.id);
         if only_planned && plan.is_none() {
-            return Err(Error::no("no-plan", "there is no plan yet").hint("make one: `auwai plan`"));
+            return Err(super::no_plan());
         }
         let status = Status { plan, ..Status::default() };
         Ok(Check { reading, stands, only_planned, status, rows: 0 })
