@@ -1,16 +1,17 @@
 //! `auwai why`: what becomes of a path.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::index::state_options;
 use super::options::Common;
 use super::pipeline::{collect_records, stage};
 use super::render::{count, thousands};
-use super::target::{argument, repositories};
+use super::target::{Target, argument, repositories};
 use crate::cli::Io;
 use crate::cli::parse::{NamedRepo, repo_parser};
 use crate::error::Result;
 use crate::record::{self, Fate, File, Record};
+use crate::workspace::Member;
 
 /// Say what becomes of each PATH, and by which rule
 ///
@@ -29,17 +30,48 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
-    let named: Vec<NamedRepo> = args.repo.iter().cloned().collect();
-    for member in repositories(&named, common, io)? {
-        let why = stage(["auwai-ledger", "why", "--repo"]).arg(argument(&member));
-        let why = state_options(why, &member).arg("--");
-        let why = args.paths.iter().fold(why, |why, path| why.arg(io.world.absolute(path)));
-        for record in collect_records(&[why], io)? {
-            match record {
-                Record::File(file) if common.json => record::write(io.out, &file)?,
-                Record::File(file) => super::line(io, &told(&file))?,
-                _ => {}
-            }
+    for path in &args.paths {
+        let path = real(&io.world.absolute(path));
+        let member = match &args.repo {
+            Some(repo) => repositories(std::slice::from_ref(repo), common, io)?.pop(),
+            None => holder(&path, common, io)?,
+        };
+        if let Some(member) = member {
+            explain(&path, &member, common, io)?;
+        }
+    }
+    Ok(())
+}
+
+/// The path with no link in its folder, as roots have none; a link itself stays.
+fn real(path: &Path) -> PathBuf {
+    let folder = path.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// The repository that a path belongs to: the member of the workspace that holds it, the deepest
+/// where one lies in another, else the repository around the current folder.
+fn holder(path: &Path, common: &Common, io: &mut Io<'_>) -> Result<Option<Member>> {
+    let members = Target::open(common, io)?.into_workspace().members().to_vec();
+    let holds = |member: &&Member| path.starts_with(&member.path);
+    let deepest = members.iter().filter(holds).max_by_key(|member| member.path.as_os_str().len());
+    match deepest {
+        Some(member) => Ok(Some(member.clone())),
+        None => Ok(repositories(&[], &Common { workspace: None, ..common.clone() }, io)?.pop()),
+    }
+}
+
+fn explain(path: &Path, member: &Member, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let why = stage(["auwai-ledger", "why", "--repo"]).arg(argument(member));
+    let why = state_options(why, member).arg("--").arg(path);
+    for record in collect_records(&[why], io)? {
+        match record {
+            Record::File(file) if common.json => record::write(io.out, &file)?,
+            Record::File(file) => super::line(io, &told(&file))?,
+            _ => {}
         }
     }
     Ok(())
@@ -50,7 +82,7 @@ fn told(file: &File) -> String {
     let path = path.unwrap_or_else(|_| crate::visible::one_line(&file.path).into_owned());
     let detail = match file.fate {
         Fate::Text => text(file),
-        Fate::Ignored => file.rule.clone().map(|rule| format!("by {rule}")),
+        Fate::Ignored => file.rule.as_deref().map(by),
         Fate::Unreadable => file.errno.clone(),
         Fate::Binary => file.size.map(|size| format!("{} bytes", thousands(size))),
         Fate::Repository => Some("a repository of its own: add it to read it".to_string()),
@@ -68,4 +100,10 @@ fn text(file: &File) -> Option<String> {
         count(file.tokens?.0, "token"),
         count(file.chunks?, "chunk")
     ))
+}
+
+/// A rule as words; what lies in another repository or beyond a link is out by its place.
+fn by(rule: &str) -> String {
+    let place = rule.starts_with("within ") || rule.starts_with("beyond ");
+    if place { rule.to_string() } else { format!("by {rule}") }
 }

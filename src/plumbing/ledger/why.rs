@@ -76,7 +76,7 @@ impl Why {
             (Verdict::Ignored(rule), Ok(_)) => Ok(Some(self.ignored(path, rule.to_string()))),
             (Verdict::Nested(at), Ok(_)) => Ok(Some(self.nested(path, &at))),
             (Verdict::Beyond(at), Ok(_)) => {
-                Ok(Some(self.ignored(path, format!("beyond the link {}", at.display()))))
+                Ok(Some(self.ignored(path, format!("beyond link {}", at.display()))))
             }
             (Verdict::Admitted, Ok(found)) => self.admitted(path, &found).map(Some),
         }
@@ -123,7 +123,7 @@ impl Why {
     fn nested(&self, path: &RepoPath, at: &RepoPath) -> File {
         match path == at {
             true => self.plain(path, Fate::Repository),
-            false => self.ignored(path, format!("in the repository {}", at.display())),
+            false => self.ignored(path, format!("within repository {}", at.display())),
         }
     }
 
