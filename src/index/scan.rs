@@ -65,16 +65,25 @@ pub fn scan(
     let mut writer = Writer::new(ledger, anew, progress)?;
     run(&work, options.threads, &mut writer)?;
     writer.note_git(policy)?;
-    writer.finish(options, tokenizer)
+    writer.finish(options)
 }
 
-/// The tokenizer to count with, and whether the whole index must be made anew for it.
-fn settle_tokenizer(ledger: &Ledger, asked: Option<Tokenizer>) -> Result<(Tokenizer, bool)> {
-    let last = ledger.meta("tokenizer")?.and_then(|name| name.parse().ok());
-    let chunker = ledger.meta("chunker")?;
-    let tokenizer = asked.or(last).unwrap_or_default();
-    let same = last == Some(tokenizer) && chunker == Some(CHUNKER_VERSION.to_string());
-    Ok((tokenizer, !same))
+/// The tokenizer to count with, and whether every file must be cut anew for it. Both are noted at
+/// once, so that a first scan that is killed goes on where it stopped, and one that cuts anew
+/// begins again instead of leaving two kinds of chunks.
+fn settle_tokenizer(ledger: &mut Ledger, asked: Option<Tokenizer>) -> Result<(Tokenizer, bool)> {
+    let noted = ledger.meta("tokenizer")?;
+    let last = noted.as_deref().and_then(|name| name.parse().ok());
+    let (tokenizer, chunker) = (asked.or(last).unwrap_or_default(), CHUNKER_VERSION.to_string());
+    let same = last == Some(tokenizer) && ledger.meta("chunker")?.as_deref() == Some(&chunker);
+    let cut_off = ledger.meta("anew")?.as_deref() == Some("1");
+    let anew = noted.is_some() && (cut_off || !same);
+    if noted.is_none() || anew {
+        let flag = if anew { "1" } else { "0" };
+        let facts = [("tokenizer", tokenizer.as_str()), ("chunker", &chunker), ("anew", flag)];
+        ledger.set_meta(&facts)?;
+    }
+    Ok((tokenizer, anew))
 }
 
 /// What every thread of a scan knows.
@@ -261,17 +270,13 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn finish(self, options: &Options<'_>, tokenizer: Tokenizer) -> Result<Sync> {
+    fn finish(self, options: &Options<'_>) -> Result<Sync> {
         let changed = self.sum != Changes::default();
         let kept_reads = if changed { self.ledger.move_reads(options.at)? } else { 0 };
-        if changed || self.batch.anew {
-            let (change, chunker) = (self.change.to_string(), CHUNKER_VERSION.to_string());
-            self.ledger.set_meta(&[
-                ("changes", &change),
-                ("chunker", &chunker),
-                ("tokenizer", tokenizer.as_str()),
-                ("scanned", options.at),
-            ])?;
+        if changed || self.ledger.meta("scanned")?.is_none() {
+            let change = self.change.to_string();
+            let facts = [("changes", change.as_str()), ("scanned", options.at), ("anew", "0")];
+            self.ledger.set_meta(&facts)?;
             self.ledger.checkpoint();
         }
         Ok(Sync {

@@ -186,6 +186,19 @@ fn another_tokenizer_cuts_anew_and_stays() {
 }
 
 #[test]
+fn a_scan_that_was_cut_off_is_finished_by_the_next() {
+    let tree = Tree::new();
+    tree.write("a", lines(0, 500));
+    tree.scan();
+    let exact = tree.rows()["a"].tokens;
+    // As a scan that cuts anew leaves it when it is killed before its first transaction.
+    tree.ledger().set_meta(&[("tokenizer", "bytes/4"), ("anew", "1")]).unwrap();
+    assert_eq!(tree.scan().files, 1);
+    assert_ne!(tree.rows()["a"].tokens, exact);
+    assert_eq!(tree.scan().files, 0);
+}
+
+#[test]
 fn a_chunk_is_found_by_its_prefix() {
     let tree = Tree::new();
     tree.write("a", "only\n");
