@@ -5,6 +5,11 @@
 mod admit;
 mod chunks;
 mod coverage;
+mod errors;
+mod fullread;
 mod house;
+mod pipeline;
 mod print;
+mod promises;
+mod run;
 mod support;

@@ -30,6 +30,11 @@ impl Shape {
     pub fn tokenizer(&self) -> Option<&str> {
         self.policy.tokenizer.as_deref()
     }
+
+    /// Whether anything of it was typed.
+    fn is_typed(&self) -> bool {
+        self.order.is_some() || !self.policy.typed().is_empty()
+    }
 }
 
 /// Divide what is to be read into segments that fit the reader's window
@@ -37,6 +42,7 @@ impl Shape {
 /// Brings the index up to date, plans, and keeps the plan. With a plan there and no other options
 /// than it was made with, it is printed and nothing is changed.
 #[derive(Debug, Clone, Default, clap::Args)]
+#[group(skip)] // `run` has these options among its own `Args`, and clap groups go by that name.
 pub struct Args {
     #[command(flatten)]
     shape: Shape,
@@ -59,11 +65,11 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 /// Makes the plan unless there is one, and returns it.
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
-    let stages = [
-        target.ledger("chunks"),
-        plan_stage(&args.shape, io),
-        target.ledger("adopt").flag("--force", args.force),
-    ];
+    let adopt = target.ledger("adopt").flag("--force", args.force);
+    let stages = match keeps(args, target, io)? {
+        true => vec![target.ledger("segments").arg("--plan"), adopt],
+        false => vec![target.ledger("chunks"), plan_stage(&args.shape, io), adopt],
+    };
     let mut plan = None;
     Pipeline::start(&stages, io)?.records(io, |record, _| {
         if let Record::Plan(made) = record {
@@ -72,6 +78,11 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
         Ok(())
     })?;
     plan.ok_or_else(|| Error::failed("cut-off", "the plan was not kept"))
+}
+
+/// Whether the plan that is there stays: nothing was said of another.
+fn keeps(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<bool> {
+    Ok(!args.force && !args.shape.is_typed() && target.status(io)?.plan.is_some())
 }
 
 /// `auwai-plan` with these options.

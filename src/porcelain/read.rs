@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     drain: humantime::Duration,
     /// Read these again: chunk ids, unique prefixes of them, or paths
-    #[arg(value_name = "ID|PATH", conflicts_with_all = ["segment", "page"])]
+    #[arg(value_name = "ID|PATH", conflicts_with = "segment")]
     wanted: Vec<OsString>,
 }
 

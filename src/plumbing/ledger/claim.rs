@@ -18,13 +18,16 @@ pub struct Args {
     target: FullReadOptions,
     #[command(flatten)]
     reader: ReaderOption,
+    /// Pass over this one, unless the reader has it; may be repeated
+    #[arg(long, value_name = "ID")]
+    except: Vec<String>,
 }
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reader = args.reader.resolve(io.world)?;
     let (workspace, mut coverage) = args.target.open(io)?;
-    let placed = match coverage.claim(&reader, &io.world.timestamp())? {
+    let placed = match coverage.claim_except(&reader, &args.except, &io.world.timestamp())? {
         Handed::Segment(placed) => *placed,
         Handed::Done => return Err(all_done()),
         Handed::Held(holders) => return Err(others_hold(&holders)),
@@ -49,6 +52,9 @@ fn all_done() -> Error {
 }
 
 fn others_hold(holders: &[Holder]) -> Error {
+    if holders.is_empty() {
+        return Error::no("held", "what is left is what was to be passed over");
+    }
     let held = |holder: &Holder| {
         format!("{} has {} since {}", holder.reader, holder.segment, holder.since)
     };

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Transaction};
 
 use super::segments::{activate, active_of, free, holders, placed, stand};
-use super::{Coverage, Placed, counters, unknown_segment};
+use super::{Coverage, Placed, counters, to_json, unknown_segment};
 use crate::error::{Error, Result};
 use crate::record::{Holder, SegmentId, SegmentStatus};
 use crate::store::db::{Durability, Work};
@@ -23,9 +23,15 @@ impl Coverage {
     /// Hands `reader` its own active segment if it has one, else the first pending read segment,
     /// else, when all of those are done, the synthesis. `at` is the time now.
     pub fn claim(&mut self, reader: &str, at: &str) -> Result<Handed> {
+        self.claim_except(reader, &[], at)
+    }
+
+    /// The same, with no segment newly handed out that is in `except`.
+    pub fn claim_except(&mut self, reader: &str, except: &[String], at: &str) -> Result<Handed> {
         self.db.write(Durability::Process, |tx| {
             let own = active_of(tx, reader)?;
-            let Some(id) = own.map_or_else(|| take(tx, reader, at), |id| Ok(Some(id)))? else {
+            let taken = own.map_or_else(|| take(tx, reader, except, at), |id| Ok(Some(id)))?;
+            let Some(id) = taken else {
                 return nothing(tx);
             };
             let placed = placed(tx, &id)?.ok_or_else(|| unknown_segment(&id))?;
@@ -53,19 +59,25 @@ impl Coverage {
     }
 }
 
-fn take(tx: &Transaction<'_>, reader: &str, at: &str) -> Work<Option<SegmentId>> {
-    let Some(id) = next_pending(tx)? else { return Ok(None) };
+fn take(
+    tx: &Transaction<'_>,
+    reader: &str,
+    except: &[String],
+    at: &str,
+) -> Work<Option<SegmentId>> {
+    let Some(id) = next_pending(tx, except)? else { return Ok(None) };
     activate(tx, &stand(tx, &id)?, reader, at)?;
     Ok(Some(id))
 }
 
-fn next_pending(tx: &Transaction<'_>) -> Work<Option<SegmentId>> {
-    let first = "SELECT segment_id FROM segment_records
-        WHERE seq = (SELECT min(seq) FROM queue)";
+fn next_pending(tx: &Transaction<'_>, except: &[String]) -> Work<Option<SegmentId>> {
+    let first = "SELECT r.segment_id FROM queue q JOIN segment_records r USING (seq)
+        WHERE r.segment_id NOT IN (SELECT value FROM json_each(?1)) ORDER BY q.seq LIMIT 1";
     let synthesis = "SELECT r.segment_id FROM segment_records r JOIN segments s USING (segment_id)
-        WHERE r.kind = 'synthesis' AND s.status = 'pending' ORDER BY r.seq LIMIT 1";
+        WHERE r.kind = 'synthesis' AND s.status = 'pending'
+        AND r.segment_id NOT IN (SELECT value FROM json_each(?1)) ORDER BY r.seq LIMIT 1";
     let sql = if counters::load(tx)?.read_segments_left == 0 { synthesis } else { first };
-    Ok(tx.query_row(sql, [], |row| row.get(0)).optional()?.map(SegmentId))
+    Ok(tx.query_row(sql, [to_json(except)?], |row| row.get(0)).optional()?.map(SegmentId))
 }
 
 fn nothing(tx: &Transaction<'_>) -> Work<Handed> {
