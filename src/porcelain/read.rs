@@ -26,10 +26,10 @@ pub struct Args {
     #[arg(long)]
     unread: bool,
     /// Print at most N characters: whole chunks, with the last line included
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_chars: Option<u64>,
     /// Print page N again
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     page: Option<u64>,
     /// How long to wait without progress for the reader of a pipe to take the rest
     #[arg(long, value_name = "DURATION", default_value = "5s")]

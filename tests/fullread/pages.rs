@@ -29,7 +29,7 @@ fn segment_size(segment: &Segment) -> usize {
 fn assert_whole(segment: &Segment, pages: &[String]) {
     assert!(pages.len() > 2);
     let bodies: Vec<String> = pages.iter().flat_map(|page| text::bodies(page)).collect();
-    assert_eq!(bodies, text::bodies(&segment.text));
+    assert!(bodies == text::bodies(&segment.text), "not the whole segment");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn pages_until_the_last_are_the_whole_segment() {
     assert_whole(&segment, &pages);
     for (page, n) in pages.iter().zip(1..) {
         let again = segment.site.ok(&["read", "--max-chars", "9000", "--page", &n.to_string()]);
-        assert_eq!(text::bodies(&again), text::bodies(page));
+        assert!(text::bodies(&again) == text::bodies(page), "page {n} is another");
     }
     let beyond = segment.site.run(&["read", "--max-chars", "9000", "--page", "99"]).expect_code(3);
     assert!(beyond.err.contains("there is no page 99"), "{}", beyond.err);
@@ -74,5 +74,5 @@ fn a_file_is_read_by_pages_with_the_command_that_is_suggested() {
     assert!(text::last(&first).ends_with("; go on with --page 2"), "{}", text::last(&first));
     let second = segment.site.ok(&[&args[..], &["--page", "2"]].concat());
     let both = [text::bodies(&first), text::bodies(&second)].concat();
-    assert_eq!(both, text::bodies(&segment.text)[..both.len()]);
+    assert!(both.len() > 200 && both == text::bodies(&segment.text)[..both.len()]);
 }

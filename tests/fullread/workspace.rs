@@ -87,7 +87,7 @@ fn every_planned_chunk_has_a_row_of_coverage() {
     let plan = fs::read(site.work(".auwai/workspace/fullread.json")).unwrap();
     let plan: serde_json::Value = serde_json::from_slice(&plan).unwrap();
     let ids = plan["segments"].as_array().unwrap().iter();
-    let mut ids: Vec<_> = ids.filter_map(|s| s["chunks"].as_array()).flatten().collect();
+    let mut ids: Vec<_> = ids.filter_map(|s| s["chunk_ids"].as_array()).flatten().collect();
     ids.sort_by_key(|id| id.as_str().unwrap().to_string());
     let ids: String = ids.into_iter().map(|id| format!("{}\n", id.as_str().unwrap())).collect();
     let rows = "SELECT repo || ':' || chunk_id FROM chunks WHERE complete = 0 AND read_at IS NULL
@@ -177,7 +177,8 @@ fn a_missing_repository_or_chunk_is_named() {
         assert!(told.err.contains("auwai workspace add NEWPATH --as b"), "{verb}: {}", told.err);
     }
     site.ok(&["workspace", "add", "elsewhere", "--as", "b"]);
-    assert_eq!(site.run(&["verify"]).code(), 1);
+    // What was read of it stands, and what is gone from the tree is not missing in it.
+    site.ok(&["verify"]);
 }
 
 #[test]
