@@ -42,7 +42,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let reader = target.reader(&args.reader, io);
+    let reader = target.reader(&args.reader, io)?;
     let show = target.ledger("show").flag("--unread", args.unread && !is_paged(args, &target, io)?);
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
     let (show, mark, segment) = match args.wanted.is_empty() {

@@ -1,6 +1,6 @@
 //! Command lines that are wrong.
 
-use crate::support::site::Site;
+use crate::support::site::{Site, tell};
 
 #[test]
 fn a_wrong_command_line_exits_with_2_and_touches_nothing() {
@@ -28,6 +28,21 @@ fn a_wrong_command_line_exits_with_2_and_touches_nothing() {
         assert!(!told.err.is_empty() && !told.err.contains("panicked"), "{args:?}: {}", told.err);
     }
     assert!(!site.work(".auwai").exists());
+}
+
+#[test]
+fn a_reader_in_the_environment_that_is_no_name() {
+    let site = Site::new();
+    site.write("a.rs", "x\n");
+    site.ok(&["plan"]);
+    for verb in ["next", "read", "done"] {
+        let mut command = site.auwai(&[verb]);
+        command.env("AUWAI_READER", "a/b");
+        let told = tell(command).expect_code(2);
+        let first = told.err.lines().next().unwrap();
+        assert!(first.starts_with("auwai: AUWAI_READER is not the name of a reader"), "{first}");
+        assert!(told.err.contains("hint: "), "{}", told.err);
+    }
 }
 
 #[test]
