@@ -5,11 +5,16 @@
 mod admit;
 mod chunks;
 mod coverage;
+mod errors;
+mod fullread;
 mod help;
 mod house;
 mod man;
 mod paths;
+mod pipeline;
 mod print;
+mod promises;
 mod readme;
 mod records;
+mod run;
 mod support;

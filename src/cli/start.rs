@@ -108,8 +108,10 @@ fn flush(out: &mut dyn Write) -> Result<()> {
 /// Tells the error, and returns the exit status.
 fn report(name: &str, json: bool, result: Result<()>, io: &mut Io<'_>) -> u8 {
     let Err(error) = result else { return 0 };
-    // What was written before the error is data, and goes out first.
-    let _ = io.out.flush();
+    // What was written before the error is data, and goes out first. An answer that is no is worth
+    // nothing without it.
+    let lost = flush(io.out).err().filter(|lost| lost.kind() != Kind::Closed);
+    let error = lost.filter(|_| error.kind() == Kind::No).unwrap_or(error);
     if error.kind() != Kind::Closed {
         tell(name, json, &error, io);
     }

@@ -15,6 +15,8 @@ pub struct LastLine<'a> {
     pub done: Option<&'a str>,
     /// How many chunks there are, printed or not.
     pub chunks: u64,
+    /// How many more there should be: what they were is not there any more.
+    pub withheld: u64,
 }
 
 /// A page's place.
@@ -37,7 +39,7 @@ impl LastLine<'_> {
     /// After the bodies that were unread.
     pub fn unread(&self, printed: u64) -> String {
         let what = match printed {
-            0 => format!("nothing is unread of {}", count(self.chunks)),
+            0 => "nothing more is unread".to_string(),
             _ => format!("what was unread, {printed} of {}", count(self.chunks)),
         };
         self.close(&format!("end{}: {what}", self.of_label()))
@@ -83,6 +85,7 @@ impl LastLine<'_> {
 
     fn all(&self) -> String {
         match self.chunks {
+            n if self.withheld > 0 => format!("{n} of {} chunks", n + self.withheld),
             0 => "no chunks".to_string(),
             1 => "its one chunk".to_string(),
             n => format!("all {n} chunks"),
@@ -91,6 +94,8 @@ impl LastLine<'_> {
 
     fn close(&self, what: &str) -> String {
         match self.done {
+            // It is not done, and reading on does not help: standard error says what does.
+            _ if self.withheld > 0 => format!("=== {what}; changed, not shown: {}", self.withheld),
             Some(done) => format!("=== {what}; then: {}", one_line(done)),
             None => format!("=== {what}"),
         }
@@ -118,6 +123,7 @@ mod tests {
         next: Some("auwai read --segment read-3"),
         done: Some("auwai done --segment read-3"),
         chunks: 57,
+        withheld: 0,
     };
 
     #[test]
@@ -137,6 +143,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_withheld_is_not_called_all() {
+        let line = LastLine { chunks: 56, withheld: 1, ..LINE };
+        assert_eq!(line.whole(), "=== end of read-3: 56 of 57 chunks; changed, not shown: 1");
+        assert_eq!(
+            line.unread(0),
+            "=== end of read-3: nothing more is unread; changed, not shown: 1"
+        );
+        let last = line.page(PageOf { page: 7, of: 7, left: None });
+        assert_eq!(last, "=== end of read-3: page 7/7, 56 of 57 chunks; changed, not shown: 1");
+    }
+
+    #[test]
     fn nothing_given_can_make_two_lines_of_it() {
         let line = LastLine { label: Some("a\nb"), done: Some("x\u{2028}"), ..LINE };
         assert_eq!(line.whole(), "=== end of a\\x0ab: all 57 chunks; then: x\\u{2028}");
@@ -149,6 +167,7 @@ mod tests {
             next: Some("auwai read --segment read-12345"),
             done: Some("auwai done --segment read-12345"),
             chunks: 1_234,
+            ..LINE
         };
         let page = |left| line.page(PageOf { page: 1_233, of: 1_234, left });
         let cut = [line.cut(), line.whole(), line.unread(1_233), line.nothing_left(1_234)];

@@ -33,7 +33,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let reader = target.reader(&args.reader, io);
+    let reader = target.reader(&args.reader, io)?;
     let segment = match args.segment.id() {
         Some(id) => id,
         None => target.active(&reader, io)?,

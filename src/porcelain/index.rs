@@ -65,6 +65,7 @@ pub fn scan(
     common: &Common,
     io: &mut Io<'_>,
 ) -> Result<Sync> {
+    member.root()?;
     let bar = Bar::new(common.progress, io, &format!("indexing {}", member.name));
     let stages = [scan_stage(member, tokenizer).flag("--progress", bar.is_shown())];
     let mut sync = None;

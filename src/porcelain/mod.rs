@@ -111,3 +111,16 @@ fn text(io: &mut Io<'_>, text: &str) -> Result<()> {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     write!(io.out, "{text}{end}").map_err(|e| Error::io("write to", "standard output", &e))
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// Clap looks at a command's own contradictions only when it runs, and only in this profile.
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        super::Auwai::command().debug_assert();
+        super::plumbing::ledger::Ledger::command().debug_assert();
+        super::plumbing::plan::PlanTool::command().debug_assert();
+    }
+}

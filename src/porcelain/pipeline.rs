@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use command_fds::{CommandFdExt, FdMapping};
 
-use super::signals::Forward;
+use super::signals::{Forward, Stopper};
 use super::trace;
 use crate::cli::{ERRORS, Io};
 use crate::error::{Error, Kind, Result};
@@ -195,12 +195,18 @@ impl Pipeline {
         self.wait(io).and(passed)
     }
 
+    /// What ends the stages from another thread, in good order: what is whole is passed on first.
+    pub fn stopper(&self) -> Stopper {
+        self.forward.stopper()
+    }
+
     /// Waits for all stages and reports the first that failed.
     pub fn wait(mut self, io: &mut Io<'_>) -> Result<()> {
         drop(self.output.take());
         let mut first = Ok(());
         for Running { mut child, talk } in self.running.drain(..) {
             let status = child.wait().map_err(|e| Error::io("wait for", "auwai", &e))?;
+            self.forward.forget(&child);
             let talk = talk.join().unwrap_or_default();
             let result = judge(status, &talk, io, first.is_ok());
             first = first.and(result);

@@ -29,6 +29,11 @@ impl Shape {
     pub fn tokenizer(&self) -> Option<&str> {
         self.policy.tokenizer.as_deref()
     }
+
+    /// Whether anything of it was typed.
+    fn is_typed(&self) -> bool {
+        self.order.is_some() || !self.policy.typed().is_empty()
+    }
 }
 
 /// Divide what is to be read into segments that fit the reader's window
@@ -59,11 +64,11 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 /// Makes the plan unless there is one, and returns it.
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
-    let stages = [
-        target.ledger("chunks"),
-        plan_stage(&args.shape, target, io),
-        target.ledger("adopt").flag("--force", args.force),
-    ];
+    let adopt = target.ledger("adopt").flag("--force", args.force);
+    let stages = match keeps(args, target, io)? {
+        true => vec![target.ledger("segments").arg("--plan"), adopt],
+        false => vec![target.ledger("chunks"), plan_stage(&args.shape, target, io), adopt],
+    };
     let mut plan = None;
     Pipeline::start(&stages, io)?.records(io, |record, _| {
         if let Record::Plan(made) = record {
@@ -72,6 +77,11 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
         Ok(())
     })?;
     plan.ok_or_else(|| Error::failed("cut-off", "the plan was not kept"))
+}
+
+/// Whether the plan that is there stays: nothing was said of another.
+fn keeps(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<bool> {
+    Ok(!args.force && !args.shape.is_typed() && target.status(io)?.plan.is_some())
 }
 
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.

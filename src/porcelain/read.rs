@@ -26,23 +26,23 @@ pub struct Args {
     #[arg(long)]
     unread: bool,
     /// Print at most N characters: whole chunks, with the last line included
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_chars: Option<u64>,
     /// Print page N again
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     page: Option<u64>,
     /// How long to wait without progress for the reader of a pipe to take the rest
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     drain: humantime::Duration,
     /// Read these again: chunk ids, unique prefixes of them, or paths
-    #[arg(value_name = "ID|PATH", conflicts_with_all = ["segment", "page"])]
+    #[arg(value_name = "ID|PATH", conflicts_with = "segment")]
     wanted: Vec<OsString>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let reader = target.reader(&args.reader, io);
+    let reader = target.reader(&args.reader, io)?;
     let show = target.ledger("show").flag("--unread", args.unread && !is_paged(args, &target, io)?);
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
     let (show, mark, segment) = match args.wanted.is_empty() {

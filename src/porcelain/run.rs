@@ -1,5 +1,6 @@
 //! `auwai run`: every segment through a command, as `git bisect run` does with commits.
 
+mod call;
 mod feed;
 mod queue;
 
@@ -8,10 +9,12 @@ use std::ffi::OsString;
 use super::options::Common;
 use super::plan;
 use super::progress::Bar;
+use super::signals::Forward;
 use super::target::Target;
 use super::verify;
 use crate::cli::Io;
 use crate::error::{Error, Result};
+use crate::record::Plan;
 use crate::workspace::Lock;
 use queue::Queue;
 
@@ -49,16 +52,31 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let plan = plan::ensure(&args.plan, &target, common, io)?;
+    // Before the plan: `--force` must not take it from under a run that is at work.
     let _lock = hold(&target)?;
-    let queue = Queue::new(&target);
+    let plan = plan::ensure(&args.plan, &target, common, io)?;
+    read_all(args, &target, &plan, common, io)?;
+    conclude(&target, common, io)
+}
+
+/// Every segment through the command. A signal stops what is in flight, which goes back unread, and
+/// then ends this process.
+fn read_all(
+    args: &Args,
+    target: &Target,
+    plan: &Plan,
+    common: &Common,
+    io: &mut Io<'_>,
+) -> Result<()> {
+    let signals = Forward::new()?;
+    let queue = Queue::new(target, &signals);
     queue.release_stale(io)?;
     let title = format!("reading {}", target.workspace().name());
     let bar = Bar::of(common.progress, io, &title, plan.segments);
-    let worked = work(args, &target, &queue, &bar, io);
+    let worked = work(args, target, &queue, &bar, io);
     bar.clear();
-    worked?;
-    conclude(&target, common, io)
+    signals.raise_again();
+    worked
 }
 
 /// One run at a time: what another has active is then a dead run's, and comes back.

@@ -9,7 +9,7 @@ use super::options::{Common, ReaderOption};
 use super::pipeline::{Stage, collect_records, stage};
 use super::registry;
 use crate::cli::Io;
-use crate::cli::parse::NamedRepo;
+use crate::cli::parse::{NamedRepo, name};
 use crate::error::{Error, Result};
 use crate::record::{SegmentId, Status};
 use crate::visible::quote_path;
@@ -95,11 +95,19 @@ impl Target {
     }
 
     /// The reader: the option, `AUWAI_READER`, else `default`.
-    pub fn reader(&self, option: &ReaderOption, io: &Io<'_>) -> String {
-        let named = option.reader.clone();
-        named
-            .or_else(|| io.world.text("AUWAI_READER").map(str::to_string))
-            .unwrap_or_else(|| "default".to_string())
+    ///
+    /// # Errors
+    /// A usage error when `AUWAI_READER` is not a name.
+    pub fn reader(&self, option: &ReaderOption, io: &Io<'_>) -> Result<String> {
+        if let Some(typed) = &option.reader {
+            return Ok(typed.clone());
+        }
+        let Some(set) = io.world.var("AUWAI_READER") else { return Ok("default".to_string()) };
+        name(&set.to_string_lossy()).map_err(|e| {
+            Error::usage("AUWAI_READER is not the name of a reader")
+                .because(e)
+                .hint("name one for this command: `--reader NAME`")
+        })
     }
 
     /// Where the full read stands.

@@ -124,7 +124,7 @@ pub fn ask(
     });
     match asked {
         // The answer is no: told by the rows.
-        Err(error) if error.kind() == Kind::No => Ok(answer),
+        Err(error) if error.kind() == Kind::No && answer.rows > 0 => Ok(answer),
         Err(error) => Err(error),
         Ok(()) => Ok(answer),
     }

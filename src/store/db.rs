@@ -11,6 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
+use crate::store::file::cannot_write;
 use crate::visible::quote_path;
 
 /// How long a writer waits for another before it gives up. Adopting a plan of 900,000 chunks holds
@@ -225,7 +226,7 @@ impl Db {
 /// Takes an exclusive lock on a file, waiting for its holder; dropped with the value.
 pub fn lock(path: &Path) -> Result<std::fs::File> {
     let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
-    let file = file.map_err(|e| Error::io("create", quote(path), &e))?;
+    let file = file.map_err(|e| cannot_write(path, &e))?;
     flock(&file, FlockOperation::LockExclusive)
         .map_err(|e| Error::io("lock", quote(path), &e.into()))?;
     Ok(file)
@@ -238,7 +239,7 @@ fn quote(path: &Path) -> std::borrow::Cow<'_, str> {
 fn explain(path: &Path, kind: &Kind, cause: &rusqlite::Error) -> Error {
     let subject = quote(path);
     let name = kind.name;
-    match cause.sqlite_error_code() {
+    match cause.sqlite_error_code().map(|code| full_or(cause, code)) {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
             Error::failed("damaged", format!("the {name} '{subject}' is damaged")).because(cause).hint(
                 format!("it is never rebuilt over reads: restore it from a backup, or move it away (`mv {subject} {subject}.damaged`) and start anew"),
@@ -260,6 +261,16 @@ fn explain(path: &Path, kind: &Kind, cause: &rusqlite::Error) -> Error {
                 .hint("wait for it to end, then run the command again")
         }
         _ => Error::failed("ledger", format!("cannot use the {name} '{subject}'")).because(cause),
+    }
+}
+
+/// The code, where a full disk does not hide behind it: the log's index is a file that grows by
+/// itself, and SQLite calls it a failed device when it cannot.
+fn full_or(cause: &rusqlite::Error, code: ErrorCode) -> ErrorCode {
+    let extended = cause.sqlite_error().map(|error| error.extended_code);
+    match extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) {
+        true => ErrorCode::DiskFull,
+        false => code,
     }
 }
 

@@ -56,6 +56,19 @@ impl Registry {
         Ok(self.list()?.into_iter().find(|(known, _)| known == name).map(|(_, root)| root))
     }
 
+    /// Whether `name` can be given to the workspace at `root`.
+    ///
+    /// # Errors
+    /// `name-taken` when another workspace has it, and is still there.
+    pub fn check(&self, name: &str, root: &Path) -> Result<()> {
+        let known = self.list().unwrap_or_default();
+        let other = known.iter().find(|(known, at)| known == name && at != root);
+        match other.filter(|(_, at)| at.join(".auwai/workspace/workspace.json").is_file()) {
+            Some((_, other)) => Err(taken(name, other)),
+            None => Ok(()),
+        }
+    }
+
     /// Gives `name` to the workspace at `root`. The name of one that is not there any more is free.
     ///
     /// # Errors
@@ -67,11 +80,7 @@ impl Registry {
         fs::create_dir_all(folder).map_err(|e| not_kept(name, &e))?;
         let _lock = lock(&path.with_extension("lock"))?;
         let mut all = self.list()?;
-        if let Some((_, other)) = all.iter().find(|(known, at)| known == name && at != root)
-            && other.join(".auwai/workspace/workspace.json").is_file()
-        {
-            return Err(taken(name, other));
-        }
+        self.check(name, root)?;
         all.retain(|(known, at)| known != name && at != root);
         all.push((name.to_string(), root.to_owned()));
         all.sort();

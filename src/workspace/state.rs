@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::store::file::cannot_write;
 use crate::visible::quote_path;
 
 /// The folder's name inside a repository or a workspace's root.
@@ -57,6 +58,9 @@ impl StateDir {
             }
         };
         make().map_err(|e| {
+            if e.kind() == std::io::ErrorKind::StorageFull {
+                return cannot_write(&self.0, &e);
+            }
             let subject = quote_path(self.0.as_os_str().as_bytes());
             Error::failed("not-writable", format!("cannot write the state folder '{subject}'"))
                 .because(crate::error::plain(&e))

@@ -4,6 +4,8 @@
 
 pub mod git;
 mod program;
+pub mod site;
+pub mod text;
 pub mod tree;
 
 pub use program::program;

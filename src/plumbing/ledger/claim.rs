@@ -63,6 +63,9 @@ fn all_done() -> Error {
 }
 
 fn others_hold(holders: &[Holder]) -> Error {
+    if holders.is_empty() {
+        return Error::no("held", "what is left is what was to be passed over");
+    }
     let held = |holder: &Holder| {
         format!("{} has {} since {}", holder.reader, holder.segment, holder.since)
     };

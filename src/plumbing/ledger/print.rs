@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::cli::Io;
 use crate::delivery::{Acks, LastLine, PageOf, Passage, Sheet, divide, fit};
 use crate::error::{Error, Result};
-use input::Bodies;
+use input::{Bodies, Collected};
 use output::Output;
 
 /// The most text, in bytes, that waits for its frame. A run of chunks that is longer gets another
@@ -111,9 +111,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         let sent = stream(&args, bodies, &mut output);
         return output.finish(sent);
     }
-    let (passages, cut) = bodies.collect()?;
-    let (sheet, warning) = compose(&args, &passages, cut)?;
-    drop(passages);
+    let (sheet, warning) = compose(&args, &bodies.collect()?)?;
     let mut output = Output::start(&args, acks, io.out, io.err)?;
     warning.into_iter().for_each(|warning| output.say(&warning));
     let sent = output.send(sheet);
@@ -148,7 +146,8 @@ fn sheet_of(passages: &[Passage]) -> Sheet {
 }
 
 /// All that is printed of a whole input, and a warning.
-fn compose(args: &Args, passages: &[Passage], cut: bool) -> Result<(Sheet, Option<String>)> {
+fn compose(args: &Args, input: &Collected) -> Result<(Sheet, Option<String>)> {
+    let (passages, cut) = (&input.passages[..], input.cut);
     let next = args.command(args.next.as_ref(), "read");
     let done = args.command(args.done.as_ref(), "done");
     let last = LastLine {
@@ -156,6 +155,7 @@ fn compose(args: &Args, passages: &[Passage], cut: bool) -> Result<(Sheet, Optio
         next: next.as_deref(),
         done: done.as_deref(),
         chunks: passages.len() as u64,
+        withheld: input.withheld,
     };
     match args.max_chars {
         Some(most) => paged(args, passages, &last, (most, cut)),

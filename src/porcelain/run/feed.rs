@@ -1,10 +1,12 @@
 //! One worker: takes a segment, feeds it to the command, and settles what came of it.
 
 use std::ffi::OsString;
-use std::io::{PipeWriter, Read, Write};
+use std::io::{PipeWriter, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
+use super::call::{Finding, until_its_end};
 use super::queue::Queue;
 use crate::cli::{Io, World};
 use crate::error::{Error, Result};
@@ -12,9 +14,6 @@ use crate::porcelain::pipeline::{Pipeline, collect_records, stage};
 use crate::porcelain::progress::Bar;
 use crate::porcelain::target::Target;
 use crate::record::{Read as Delivered, Record, Segment, SegmentKind};
-
-/// The most of a command's output that becomes a finding, in bytes.
-const FINDING: u64 = 64 << 10;
 
 /// The exit status that leaves a segment unread, as in `git bisect run`.
 const LEAVE: i32 = 125;
@@ -109,13 +108,18 @@ impl Worker<'_> {
     fn command(&self, segment: &Segment, io: &mut Io<'_>) -> Result<Fed> {
         let (input, writer) = pipe()?;
         let mut child = self.spawn(segment, Stdio::from(input))?;
-        let output = child.stdout.take();
-        let finding = std::thread::spawn(move || capture(output));
-        let fed = match segment.kind {
-            SegmentKind::Read => self.send(segment, writer, io),
-            SegmentKind::Synthesis => self.send_findings(segment, writer).map(|()| Vec::new()),
+        self.queue.signals().to(&child);
+        let finding = Finding::of(&mut child);
+        let ended = match segment.kind {
+            SegmentKind::Read => self.send(segment, writer, &mut child, io),
+            SegmentKind::Synthesis => self.send_findings(segment, writer, &mut child),
         };
-        finish(child, finding, fed)
+        // Its input is closed by now: a command that could not be fed ends too.
+        let waited = child.wait();
+        self.queue.signals().forget(&child);
+        waited.map_err(|e| Error::io("wait for", "the command", &e))?;
+        let (status, delivered) = ended?;
+        Ok(Fed { status, delivered, finding: finding.text() })
     }
 
     fn spawn(&self, segment: &Segment, input: Stdio) -> Result<Child> {
@@ -133,38 +137,65 @@ impl Worker<'_> {
         })
     }
 
-    /// Sends brief and bodies, and returns the chunks that the command took.
+    /// Sends brief and bodies; returns how the command ended and the chunks that were taken.
     fn send(
         &self,
         segment: &Segment,
         writer: PipeWriter,
+        child: &mut Child,
         io: &mut Io<'_>,
-    ) -> Result<Vec<Delivered>> {
+    ) -> Result<(ExitStatus, Vec<Delivered>)> {
         brief(segment, &writer)?;
         let id = segment.id.to_string();
         let show = self.target.ledger("show").arg("--segment").arg(&id);
         let print = stage(["auwai-ledger", "print", "--ack-fd", "3", "--segment"]).arg(&id);
         // The command may think for long before it reads on; only its end ends the wait.
         let print = print.arg("--drain").arg("1000weeks").acks();
+        let pipeline = Pipeline::start_into(&[show, print], writer, io)?;
+        let (stopper, stopped) = (pipeline.stopper(), AtomicBool::new(false));
+        let stop = || {
+            stopped.store(true, Ordering::SeqCst);
+            stopper.stop();
+        };
         let mut delivered = Vec::new();
-        Pipeline::start_into(&[show, print], writer, io)?.records(io, |record, _| {
+        let keep = |record, _: &mut Io<'_>| {
             if let Record::Read(read) = record {
                 delivered.push(read);
             }
             Ok(())
-        })?;
-        Ok(delivered)
+        };
+        let (status, sent) = until_its_end(child, stop, || pipeline.records(io, keep))?;
+        // What was stopped here was not taken, and that is judged by what came.
+        if !stopped.load(Ordering::SeqCst) {
+            sent?;
+        }
+        Ok((status, delivered))
     }
 
-    fn send_findings(&self, segment: &Segment, mut writer: PipeWriter) -> Result<()> {
+    fn send_findings(
+        &self,
+        segment: &Segment,
+        mut writer: PipeWriter,
+        child: &mut Child,
+    ) -> Result<(ExitStatus, Vec<Delivered>)> {
         brief(segment, &writer)?;
         let path = self.target.workspace().fullread_dir().join("findings.md");
-        let findings = match std::fs::File::open(&path) {
-            Ok(mut file) => std::io::copy(&mut file, &mut writer).map(|_| ()),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            Err(e) => Err(e),
+        let (sender, sent) = channel();
+        let stop = sender.clone();
+        std::thread::spawn(move || {
+            let findings = match std::fs::File::open(&path) {
+                Ok(mut file) => std::io::copy(&mut file, &mut writer).map(|_| ()),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+                Err(e) => Err(e),
+            };
+            // Nobody waits any more for what came too late.
+            let _ = sender.send(closed_is_fine(findings));
+        });
+        let stop = move || {
+            let _ = stop.send(Ok(()));
         };
-        closed_is_fine(findings)
+        let (status, sent) = until_its_end(child, stop, || sent.recv().unwrap_or(Ok(())))?;
+        sent.map(|()| (status, Vec::new()))
     }
 
     fn failed(&self, id: &str, status: ExitStatus) -> Error {
@@ -204,29 +235,4 @@ fn closed_is_fine(result: std::io::Result<()>) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Reads a command's output to its end, and keeps as much as a finding may hold.
-fn capture(output: Option<impl Read>) -> String {
-    let Some(mut output) = output else { return String::new() };
-    let mut kept = Vec::new();
-    // A finding that cannot be read is an empty one; the segment was read all the same.
-    let _ = output.by_ref().take(FINDING).read_to_end(&mut kept);
-    let more = std::io::copy(&mut output, &mut std::io::sink()).unwrap_or(0);
-    // The finding travels as an argument, which cannot hold a NUL.
-    let mut text = String::from_utf8_lossy(&kept).replace('\0', "\\x00");
-    if more > 0 {
-        text.push_str(&format!("\n[{more} more bytes were not kept]"));
-    }
-    text
-}
-
-fn finish(
-    mut child: Child,
-    finding: JoinHandle<String>,
-    fed: Result<Vec<Delivered>>,
-) -> Result<Fed> {
-    let status = child.wait().map_err(|e| Error::io("wait for", "the command", &e))?;
-    let finding = finding.join().unwrap_or_default();
-    Ok(Fed { status, delivered: fed?, finding })
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::cli::Io;
 use crate::error::{Error, Kind, Result};
 use crate::porcelain::pipeline::collect_records;
+use crate::porcelain::signals::Forward;
 use crate::porcelain::target::Target;
 use crate::record::{Record, Segment};
 
@@ -15,6 +16,7 @@ const READER: &str = "run-";
 /// Hands out segments to the workers of one run.
 pub struct Queue<'a> {
     target: &'a Target,
+    signals: &'a Forward,
     /// Segments that the command left unread, not to be handed out again in this run.
     left: Mutex<Vec<String>>,
     stop: AtomicBool,
@@ -22,8 +24,13 @@ pub struct Queue<'a> {
 
 impl<'a> Queue<'a> {
     /// A queue over the plan.
-    pub fn new(target: &'a Target) -> Self {
-        Queue { target, left: Mutex::default(), stop: AtomicBool::new(false) }
+    pub fn new(target: &'a Target, signals: &'a Forward) -> Self {
+        Queue { target, signals, left: Mutex::default(), stop: AtomicBool::new(false) }
+    }
+
+    /// What passes signals on to the run's commands.
+    pub fn signals(&self) -> &Forward {
+        self.signals
     }
 
     /// Gives back what a killed run had active. The caller holds the lock of the run.
@@ -38,7 +45,7 @@ impl<'a> Queue<'a> {
     /// The next segment for this reader; `None` when there is nothing more for it, or when the run
     /// is to stop.
     pub fn next(&self, reader: &str, io: &mut Io<'_>) -> Result<Option<Segment>> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.stop.load(Ordering::Relaxed) || self.signals.caught().is_some() {
             return Ok(None);
         }
         let claim = self.target.ledger("claim").arg("--reader").arg(reader);

@@ -12,15 +12,26 @@ pub(super) struct Bodies<R> {
     reader: Reader<R>,
     partial: bool,
     came: u64,
+    withheld: u64,
     cut: bool,
     ended: bool,
+}
+
+/// A whole input.
+pub(super) struct Collected {
+    /// What is to be printed.
+    pub(super) passages: Vec<Passage>,
+    /// How many chunks could not be shown, since they are not any more what they were.
+    pub(super) withheld: u64,
+    /// Whether the stream was cut off.
+    pub(super) cut: bool,
 }
 
 impl<R: BufRead> Bodies<R> {
     /// Reads `input`. With `partial` a stream that was cut off ends where it was cut.
     pub(super) fn new(input: R, partial: bool) -> Self {
         let reader = Reader::new(input, "-");
-        Bodies { reader, partial, came: 0, cut: false, ended: false }
+        Bodies { reader, partial, came: 0, withheld: 0, cut: false, ended: false }
     }
 
     /// The next one; `None` after the last.
@@ -33,9 +44,8 @@ impl<R: BufRead> Bodies<R> {
                 Some(Record::Body(body)) => return self.passage(body).map(Some),
                 Some(Record::End(end)) => self.end(&end)?,
                 // What could not be shown: its writer tells it, and its exit status says so.
-                Some(
-                    Record::Repo(_) | Record::Unread(_) | Record::Problem(_) | Record::Unknown,
-                ) => {}
+                Some(Record::Unread(_)) => self.withheld += 1,
+                Some(Record::Repo(_) | Record::Problem(_) | Record::Unknown) => {}
                 Some(_) => return Err(self.reader.bad("not a body record")),
                 None => (self.cut, self.ended) = (true, true),
             }
@@ -43,13 +53,13 @@ impl<R: BufRead> Bodies<R> {
         Ok(None)
     }
 
-    /// All of them, and whether the stream was cut off.
-    pub(super) fn collect(mut self) -> Result<(Vec<Passage>, bool)> {
-        let mut all = Vec::new();
+    /// All of it.
+    pub(super) fn collect(mut self) -> Result<Collected> {
+        let mut passages = Vec::new();
         while let Some(passage) = self.next_passage()? {
-            all.push(passage);
+            passages.push(passage);
         }
-        Ok((all, self.cut))
+        Ok(Collected { passages, withheld: self.withheld, cut: self.cut })
     }
 
     /// A record; `None` where a stream was cut that may be.

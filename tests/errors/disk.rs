@@ -1,0 +1,102 @@
+//! A disk that is full: said, and nothing half done.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::site::{Site, Told};
+
+/// A file system of its own on the folder to work in; gone with the value.
+struct SmallDisk(Site);
+
+impl SmallDisk {
+    fn mount(size: &str) -> Option<SmallDisk> {
+        let site = Site::new();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(site.work(""));
+        if mount.output().is_ok_and(|done| done.status.success()) {
+            return Some(SmallDisk(site));
+        }
+        eprintln!("SKIPPED: mounting a tmpfs needs root");
+        None
+    }
+
+    /// Leaves no more than `free` bytes.
+    fn fill(&self, free: usize) {
+        let mut filler = vec![0; 1 << 22];
+        loop {
+            let _ = fs::write(self.0.work("filler"), &filler);
+            if fs::metadata(self.0.work("filler")).is_ok_and(|m| m.len() == filler.len() as u64) {
+                break;
+            }
+            filler.truncate(filler.len().saturating_sub(4096));
+        }
+        filler.truncate(filler.len().saturating_sub(free));
+        fs::write(self.0.work("filler"), &filler).unwrap();
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.0.work("filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.work("")).status();
+    }
+}
+
+fn tree(site: &Site) {
+    for name in ["a", "b", "c"] {
+        let lines = (1..=300).map(|n| format!("let {name} = {n};\n"));
+        site.write(format!("src/{name}.rs"), lines.collect::<String>());
+    }
+    site.write(".auwai-ignore", "/filler\n");
+}
+
+#[track_caller]
+fn assert_full(told: &Told) {
+    assert_eq!(told.code(), 3, "{}", told.err);
+    assert!(
+        told.err.contains("no space left") || told.err.contains("No space left"),
+        "{}",
+        told.err
+    );
+    assert!(told.err.contains("hint: make room"), "{}", told.err);
+}
+
+#[test]
+fn every_step_says_so_and_goes_on_when_there_is_room() {
+    let Some(disk) = SmallDisk::mount("3m") else { return };
+    let site = &disk.0;
+    tree(site);
+    disk.fill(0);
+    assert_full(&site.run(&["index"]));
+    assert_full(&site.run(&["plan"]));
+    disk.free();
+    site.ok(&["index"]);
+    disk.fill(0);
+    assert_full(&site.run(&["plan"]));
+    disk.free();
+    site.ok(&["plan", "--context-window", "16k"]);
+    site.ok(&["next"]);
+    let complete = || {
+        let sql = "SELECT count(*) FROM chunks WHERE complete = 1";
+        site.ask(".auwai/fullread/coverage.sqlite", sql)
+    };
+    // The log of the ledger is at its end, so that a mark needs room.
+    site.ask(".auwai/fullread/coverage.sqlite", "PRAGMA wal_checkpoint(TRUNCATE)");
+    disk.fill(0);
+    let read = site.sh("auwai read >../out");
+    assert_full(&read);
+    disk.free();
+    assert_eq!(complete(), "0\n");
+    site.sh("auwai read >../out").expect_code(0);
+    site.ask(".auwai/fullread/coverage.sqlite", "PRAGMA wal_checkpoint(TRUNCATE)");
+    disk.fill(0);
+    assert_full(&site.run(&["done", "-m", "found it"]));
+    disk.free();
+    site.ok(&["done", "-m", "found it"]);
+    let findings = fs::read_to_string(site.work(".auwai/fullread/findings.md")).unwrap();
+    assert_eq!(findings.matches("    found it\n").count(), 1, "{findings}");
+    site.ok(&["run", "--", "wc", "-w"]);
+}

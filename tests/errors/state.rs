@@ -1,0 +1,157 @@
+//! State that cannot be written, or is not what it should be.
+
+use std::fs;
+use std::path::Path;
+
+use snapbox::{assert_data_eq, str};
+
+use super::told;
+use crate::support::site::{Site, is_root};
+
+/// A repository alone, planned, with some of it read.
+fn read_in_part() -> Site {
+    let site = Site::new();
+    site.write("a.rs", (1..=300).map(|n| format!("let x = {n};\n")).collect::<String>());
+    site.ok(&["plan"]);
+    site.ok(&["next"]);
+    site.ok(&["read"]);
+    site
+}
+
+const LEDGERS: [&str; 2] = [".auwai/ledger.sqlite", ".auwai/fullread/coverage.sqlite"];
+
+/// The two ledgers without their logs: what is in the logs is in the files then.
+fn settle(site: &Site) {
+    for ledger in LEDGERS {
+        site.ask(ledger, "PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+}
+
+fn overwrite(path: &Path, at: usize, bytes: &[u8]) {
+    let mut content = fs::read(path).unwrap();
+    content[at..at + bytes.len()].copy_from_slice(bytes);
+    fs::write(path, content).unwrap();
+}
+
+/// A way to damage a file.
+type Damage = (&'static str, fn(&Path));
+
+const DAMAGES: [Damage; 4] = [
+    ("cut in the middle", |path| {
+        let size = fs::metadata(path).unwrap().len();
+        fs::File::options().write(true).open(path).unwrap().set_len(size / 2).unwrap();
+    }),
+    ("a bit of its header", |path| {
+        let first = fs::read(path).unwrap()[3];
+        overwrite(path, 3, &[first ^ 4]);
+    }),
+    ("a text", |path| fs::write(path, "remember the milk\n".repeat(500)).unwrap()),
+    ("its pages", |path| overwrite(path, 4096, &[0x55; 4096])),
+];
+
+#[test]
+fn a_damaged_ledger_is_named_and_left_alone() {
+    let site = read_in_part();
+    settle(&site);
+    fs::rename(site.work(".auwai"), site.path("whole")).unwrap();
+    for ledger in LEDGERS {
+        for (what, damage) in DAMAGES {
+            site.sh("rm -rf .auwai && cp -r ../whole .auwai").expect_code(0);
+            damage(&site.work(ledger));
+            let before = fs::read(site.work(ledger)).unwrap();
+            let mut refused = 0;
+            for verb in [&["plan"][..], &["next"], &["verify"], &["plan", "--force"]] {
+                let told = site.run(verb);
+                assert!(!told.err.contains("panicked"), "{}", told.err);
+                // A command that does not need what was damaged may not notice.
+                if told.code() == 3 {
+                    let said = &told.err;
+                    assert!(said.contains("is damaged"), "{ledger}, {what}: {verb:?}: {said}");
+                    assert!(said.contains("hint: "), "{said}");
+                    refused += 1;
+                }
+            }
+            assert!(refused > 1 || what == "its pages", "{ledger}, {what}: {refused}");
+            if what != "its pages" {
+                assert_eq!(fs::read(site.work(ledger)).unwrap(), before, "{ledger}, {what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_ledger_of_a_newer_version_is_refused() {
+    for ledger in LEDGERS {
+        let site = read_in_part();
+        site.ask(ledger, "PRAGMA user_version = 99");
+        let found = site.run(&["verify"]);
+        let line = found.err.lines().next().unwrap().to_string();
+        assert!(line.contains("has schema 99, this auwai knows "), "{line}");
+        assert_eq!(found.code(), 3);
+        assert!(found.err.contains("hint: "), "{}", found.err);
+    }
+}
+
+#[test]
+fn a_database_of_another_program_is_refused() {
+    for ledger in LEDGERS {
+        let site = read_in_part();
+        site.ask(ledger, "PRAGMA application_id = 12345");
+        let found = site.run(&["verify"]).expect_code(3);
+        assert!(found.err.contains("is not a "), "{}", found.err);
+        assert!(found.err.contains("hint: "), "{}", found.err);
+    }
+}
+
+#[test]
+fn a_workspace_file_that_is_no_json_is_named() {
+    let site = Site::new();
+    site.write("r/a.rs", "x\n");
+    site.ok(&["workspace", "init", "demo"]);
+    site.ok(&["workspace", "add", "r"]);
+    site.write(".auwai/workspace/workspace.json", "{\"v\":1,");
+    let told_ = site.run(&["plan"]).expect_code(3);
+    assert!(told_.err.contains("workspace.json' cannot be understood"), "{}", told_.err);
+}
+
+#[test]
+fn state_that_cannot_be_written_and_the_way_out() {
+    if !is_root() {
+        eprintln!("SKIPPED: state_that_cannot_be_written: only root can become somebody else");
+        return;
+    }
+    let site = Site::new();
+    site.write("a.rs", "x\n");
+    // Nobody may look, and has no folder that it may write but one.
+    use std::os::unix::fs::PermissionsExt;
+    fs::create_dir(site.path("free")).unwrap();
+    fs::set_permissions(site.path("free"), fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = told(&site, &site.run_as_nobody(&["index"]));
+    assert_data_eq!(
+        &refused,
+        str![[r#"
+exit 3
+auwai: cannot write the state folder '[W]/.auwai': Permission denied
+hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
+
+"#]]
+    );
+    for verb in ["plan", "verify", "run"] {
+        let args = [verb, "--", "true"];
+        let count = if verb == "run" { 3 } else { 1 };
+        assert_eq!(told(&site, &site.run_as_nobody(&args[..count])), refused, "{verb}");
+    }
+    let free = site.path("free").display().to_string();
+    let elsewhere = |verb: &'static str| ["--state-dir", &free, verb].map(str::to_string);
+    for verb in ["plan", "next", "read", "done", "next", "done", "verify"] {
+        let args = elsewhere(verb);
+        let done = site.run_as_nobody(&args.each_ref().map(String::as_str));
+        assert_eq!(done.code(), 0, "{verb}: {}", done.err);
+    }
+    assert!(!site.work(".auwai").exists());
+    // A ledger that is there and cannot be written.
+    site.ok(&["plan"]);
+    let refused = site.run_as_nobody(&["next"]);
+    assert_eq!(refused.code(), 3, "{}", refused.err);
+    assert!(refused.err.contains("--state-dir"), "{}", refused.err);
+}

@@ -1,0 +1,5 @@
+//! The full read of a workspace through porcelain: the design review's list, with the real program.
+
+mod delivery;
+mod pages;
+mod workspace;

@@ -1,0 +1,258 @@
+//! `auwai run`: every segment through a command, and what becomes of commands that misbehave.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::site::{Site, Told, wait_until};
+use crate::support::text;
+
+const COVERAGE: &str = ".auwai/fullread/coverage.sqlite";
+/// Cuts the tree below into six segments or so.
+const WINDOW: [&str; 2] = ["--context-window", "16k"];
+
+fn tree() -> Site {
+    let site = Site::new();
+    for name in ["a", "b", "c", "d"] {
+        let lines = (1..=300).map(|n| format!("let {name} = line({n});\n"));
+        site.write(format!("{name}.rs"), lines.collect::<String>());
+    }
+    site
+}
+
+fn run(site: &Site, command: &[&str]) -> Told {
+    site.run(&[&["run"], &WINDOW[..], &["--"], command].concat())
+}
+
+fn shell(site: &Site, script: &str) -> Told {
+    run(site, &["sh", "-c", script])
+}
+
+fn ask(site: &Site, sql: &str) -> String {
+    site.ask(COVERAGE, sql).trim().replace('\n', " ")
+}
+
+fn complete(site: &Site) -> u64 {
+    ask(site, "SELECT count(*) FROM chunks WHERE complete = 1").parse().unwrap()
+}
+
+fn segments(site: &Site, status: &str) -> u64 {
+    ask(site, &format!("SELECT count(*) FROM segments WHERE status = '{status}'")).parse().unwrap()
+}
+
+/// Runs to the end, and says that all is read.
+fn finish(site: &Site) {
+    let told = site.run(&["run", "--", "wc", "-w"]).expect_code(0);
+    assert!(told.text().starts_with("100 % read: "), "{}", told.text());
+    assert_eq!(ask(site, "SELECT count(*) FROM chunks WHERE complete = 0"), "0");
+    // No segment was closed twice, and no chunk counted twice.
+    assert_eq!(ask(site, "SELECT count(*) - count(DISTINCT segment) FROM findings"), "0");
+    assert_eq!(ask(site, "SELECT count(*) - count(DISTINCT chunk_id) FROM reads"), "0");
+}
+
+#[test]
+fn every_word_goes_through_the_command_and_is_read() {
+    let site = tree();
+    let told = run(&site, &["wc", "-w"]).expect_code(0);
+    assert!(told.text().starts_with("100 % read: "), "{}", told.text());
+    assert_eq!(told.err, "");
+    let findings = fs::read_to_string(site.work(".auwai/fullread/findings.md")).unwrap();
+    let done = segments(&site, "done");
+    assert!(done > 4);
+    assert_eq!(findings.matches("<!-- finding ").count() as u64, 2 * done);
+    finish(&site);
+    assert_eq!(ask(&site, "SELECT DISTINCT how FROM reads"), "run");
+}
+
+#[test]
+fn several_commands_at_once_get_different_segments() {
+    let site = tree();
+    let script = "cat >$AUWAI_SEGMENT.in; mv $AUWAI_SEGMENT.in ../$AUWAI_SEGMENT.$$; \
+        echo $AUWAI_WORKSPACE";
+    let args = [&["run"], &WINDOW[..], &["--jobs", "3", "--", "sh", "-c", script]].concat();
+    site.run(&args).expect_code(0);
+    let taken: Vec<String> = fs::read_dir(site.path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("read-"))
+        .collect();
+    assert_eq!(taken.len() as u64 + 1, segments(&site, "done"), "{taken:?}");
+    let input = |name: &String| fs::read_to_string(site.path(name)).unwrap();
+    let mut shown: Vec<String> = taken.iter().flat_map(|name| text::bodies(&input(name))).collect();
+    shown.sort();
+    shown.dedup();
+    assert_eq!(shown.len(), 4 * 300);
+    let findings = fs::read_to_string(site.work(".auwai/fullread/findings.md")).unwrap();
+    let root = format!("\n    {}\n", site.work("").display().to_string().trim_end_matches('/'));
+    assert_eq!(findings.matches(&root).count(), taken.len() + 1, "{findings}");
+}
+
+#[test]
+fn status_125_leaves_a_segment_unread_and_goes_on() {
+    let site = tree();
+    let told = shell(&site, "cat >/dev/null; test $AUWAI_SEGMENT != read-2 || exit 125");
+    assert_eq!(told.code(), 1, "{}", told.err);
+    let left = ask(&site, "SELECT group_concat(segment_id) FROM segments WHERE status != 'done'");
+    assert_eq!(left, "read-2,synthesis-1");
+    assert!(told.text().contains("pending in read-2"), "{}", told.text());
+    assert_eq!(segments(&site, "active"), 0);
+    assert_eq!(ask(&site, "SELECT count(*) FROM reads WHERE segment = 'read-2'"), "0");
+    finish(&site);
+}
+
+#[test]
+fn all_left_unread_ends_with_1() {
+    let site = tree();
+    assert_eq!(run(&site, &["sh", "-c", "exit 125"]).code(), 1);
+    assert_eq!((complete(&site), segments(&site, "active")), (0, 0));
+}
+
+#[test]
+fn any_other_status_stops_and_what_was_done_stands() {
+    let site = tree();
+    let told = shell(&site, "cat >/dev/null; test $AUWAI_SEGMENT != read-3 || exit 7");
+    assert_eq!(told.code(), 3);
+    assert!(told.err.contains("'sh' failed on read-3 (exit status: 7)"), "{}", told.err);
+    assert!(told.err.contains("hint: what was done stands"), "{}", told.err);
+    assert_eq!((segments(&site, "done"), segments(&site, "active")), (2, 0));
+    assert_eq!(ask(&site, "SELECT count(*) FROM reads WHERE segment = 'read-3'"), "0");
+    finish(&site);
+}
+
+#[test]
+fn input_that_is_not_taken_is_not_read() {
+    for command in [&["true"][..], &["head", "-c", "100"], &["sh", "-c", "exec <&-; exit 0"]] {
+        let site = tree();
+        let told = run(&site, command);
+        assert_eq!(told.code(), 3, "{command:?}: {}", told.err);
+        assert!(told.err.contains("ended well but took 0 of the "), "{}", told.err);
+        assert_eq!(
+            (complete(&site), segments(&site, "done"), segments(&site, "active")),
+            (0, 0, 0)
+        );
+    }
+}
+
+#[test]
+fn a_part_that_is_taken_is_not_the_segment() {
+    let site = tree();
+    let told = run(&site, &["head", "-c", "5000"]).expect_code(3);
+    assert!(told.err.contains("ended well but took "), "{}", told.err);
+    assert!(complete(&site) > 0);
+    assert_eq!(segments(&site, "done"), 0);
+    finish(&site);
+}
+
+#[test]
+fn a_command_that_is_not_there() {
+    let site = tree();
+    let told = run(&site, &["no-such-command"]).expect_code(3);
+    assert!(told.err.contains("cannot run 'no-such-command': No such file"), "{}", told.err);
+    assert!(told.err.contains("hint: "), "{}", told.err);
+    assert_eq!(segments(&site, "active"), 0);
+}
+
+#[test]
+fn output_is_kept_up_to_a_limit() {
+    let site = tree();
+    let script = "cat >/dev/null; test $AUWAI_SEGMENT != read-1 || \
+        head -c 200000 /dev/zero | tr '\\0' x";
+    shell(&site, script).expect_code(0);
+    let kept = ask(&site, "SELECT length(text) FROM findings ORDER BY 1 DESC LIMIT 1");
+    let limit = 64 << 10;
+    assert!((limit..limit + 100).contains(&kept.parse::<u64>().unwrap()), "{kept}");
+    let findings = fs::read_to_string(site.work(".auwai/fullread/findings.md")).unwrap();
+    assert!(findings.contains(&format!("[{} more bytes were not kept]", 200_000 - limit)));
+}
+
+#[test]
+fn the_synthesis_gets_the_findings() {
+    let site = tree();
+    let script = "if [ $AUWAI_SEGMENT = synthesis-1 ]; then cat >../synthesis; \
+        else cat >/dev/null; echo word-$AUWAI_SEGMENT; fi";
+    shell(&site, script).expect_code(0);
+    let input = fs::read_to_string(site.path("synthesis")).unwrap();
+    for n in 1..segments(&site, "done") {
+        assert_eq!(input.matches(&format!("\n    word-read-{n}\n")).count(), 1, "{input}");
+    }
+}
+
+#[test]
+fn what_a_command_leaves_running_does_not_hold_the_run() {
+    for (script, code) in [
+        // Takes nothing, and something else keeps the input open.
+        ("sleep 300 >/dev/null 2>&1 & echo $! >>../pids", 3),
+        // Takes everything, and something else keeps input and output open.
+        (
+            "cat >/dev/null; test $AUWAI_SEGMENT != read-2 || \
+             { exec 5<&0; sleep 300 <&5 2>/dev/null & echo $! >>../pids; }",
+            0,
+        ),
+    ] {
+        let (site, begun) = (tree(), Instant::now());
+        // A shell gives /dev/null to what it starts in the background, unless told otherwise.
+        let script = script.replace("sleep 300 >", "sleep 300 <&5 >");
+        let told = shell(&site, &format!("exec 5<&0; {script}"));
+        let pids = fs::read_to_string(site.path("pids")).unwrap();
+        for pid in pids.lines() {
+            let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+        assert_eq!(told.code(), code, "{}", told.err);
+        assert!(begun.elapsed() < Duration::from_secs(50));
+        assert_eq!(segments(&site, "active"), 0);
+        finish(&site);
+    }
+}
+
+/// Starts a run whose commands stand still from the third segment on, and waits until one does.
+fn stuck(site: &Site) -> std::process::Child {
+    let script = "cat >/dev/null; case $AUWAI_SEGMENT in read-1|read-2) ;; \
+        *) echo $$ >>../stuck; exec sleep 300;; esac";
+    let args = [&["run"], &WINDOW[..], &["--jobs", "2", "--", "sh", "-c", script]].concat();
+    let child = site.start(&args);
+    wait_until("the commands", || pids(site).len() == 2);
+    child
+}
+
+fn pids(site: &Site) -> Vec<i32> {
+    let text = fs::read_to_string(site.path("stuck")).unwrap_or_default();
+    text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.parse().ok()).collect()
+}
+
+fn is_running(pid: i32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[test]
+fn a_signal_ends_the_run_and_its_commands_and_gives_back_what_was_in_flight() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let site = tree();
+        let mut child = stuck(&site);
+        let refused = site.run(&["run", "--force", "--", "wc", "-w"]).expect_code(3);
+        assert!(refused.err.contains("another `auwai run` is at work"), "{}", refused.err);
+        assert_eq!((segments(&site, "done"), segments(&site, "active")), (2, 2));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(signal.as_raw()));
+        wait_until("the commands' end", || !pids(&site).into_iter().any(is_running));
+        assert_eq!((segments(&site, "done"), segments(&site, "active")), (2, 0));
+        finish(&site);
+    }
+}
+
+#[test]
+fn a_killed_run_goes_on() {
+    let site = tree();
+    let mut child = stuck(&site);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for pid in pids(&site) {
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    }
+    assert_eq!((segments(&site, "done"), segments(&site, "active")), (2, 2));
+    let left = "SELECT count(*) FROM reads WHERE segment NOT IN ('read-1', 'read-2')";
+    assert_eq!(ask(&site, left), "0");
+    finish(&site);
+}
