@@ -55,7 +55,10 @@ fn real(path: &Path) -> PathBuf {
 /// The repository that a path belongs to: the member of the workspace that holds it, the deepest
 /// where one lies in another, else the repository around the current folder.
 fn holder(path: &Path, common: &Common, io: &mut Io<'_>) -> Result<Option<Member>> {
-    let members = Target::open(common, io)?.into_workspace().members().to_vec();
+    // Which workspace it is matters little here: the answer names no plan.
+    let quiet =
+        &mut Io { input: io.input, out: io.out, err: &mut std::io::sink(), world: io.world };
+    let members = Target::open(common, quiet)?.into_workspace().members().to_vec();
     let holds = |member: &&Member| path.starts_with(&member.path);
     let deepest = members.iter().filter(holds).max_by_key(|member| member.path.as_os_str().len());
     match deepest {
