@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::support::git::Sandbox;
-use crate::support::site::{Site, Told, is_root, tell};
+use crate::support::site::{Site, Told, is_root, skipped, tell};
 
 /// Where this project's own sources are.
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
@@ -62,7 +62,7 @@ fn no_segment_is_printed_over_its_budget_by_another_tokenizer() {
 #[test]
 fn no_segment_of_a_large_crate_is_over_its_budget() {
     let Some(krate) = crate_in_registry("clap_builder-") else {
-        eprintln!("SKIPPED: no_segment_of_a_large_crate: cargo keeps no sources here");
+        skipped("no_segment_of_a_large_crate: cargo keeps no sources here");
         return;
     };
     let site = Site::new();
@@ -219,7 +219,7 @@ fn names_cannot_forge_and_the_longest_are_read() {
 #[test]
 fn what_cannot_be_read_is_said_and_never_called_read() {
     if !is_root() {
-        eprintln!("SKIPPED: what_cannot_be_read: only root can become somebody else");
+        skipped("what_cannot_be_read: only root can become somebody else");
         return;
     }
     let site = Site::new();
@@ -273,7 +273,7 @@ fn the_records_of_files_are_what_find_finds() {
     let found = tell(find).expect_code(0);
     for path in found.out.split(|b| *b == 0).filter(|path| !path.is_empty()) {
         let shown = String::from_utf8_lossy(path).into_owned();
-        let has = fates.contains_key(&shown) || !std::str::from_utf8(path).is_ok();
+        let has = fates.contains_key(&shown) || std::str::from_utf8(path).is_err();
         assert!(has, "no record of {:?}", std::ffi::OsStr::from_bytes(path));
     }
     assert!(!fates.keys().any(|path| path.starts_with("out/") || path.starts_with("nested/")));

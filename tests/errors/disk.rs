@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::site::{Site, Told};
+use crate::support::site::{Site, Told, skipped};
 
 /// A file system of its own on the folder to work in; gone with the value.
 struct SmallDisk(Site);
@@ -16,7 +16,7 @@ impl SmallDisk {
         if mount.output().is_ok_and(|done| done.status.success()) {
             return Some(SmallDisk(site));
         }
-        eprintln!("SKIPPED: mounting a tmpfs needs root");
+        skipped("mounting a tmpfs needs root");
         None
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use snapbox::{assert_data_eq, str};
 
 use super::told;
-use crate::support::site::{Site, is_root};
+use crate::support::site::{Site, is_root, skipped};
 
 /// A repository alone, planned, with some of it read.
 fn read_in_part() -> Site {
@@ -117,7 +117,7 @@ fn a_workspace_file_that_is_no_json_is_named() {
 #[test]
 fn state_that_cannot_be_written_and_the_way_out() {
     if !is_root() {
-        eprintln!("SKIPPED: state_that_cannot_be_written: only root can become somebody else");
+        skipped("state_that_cannot_be_written: only root can become somebody else");
         return;
     }
     let site = Site::new();

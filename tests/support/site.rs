@@ -171,3 +171,12 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Says loudly that a test could not be made here.
+#[allow(
+    clippy::print_stderr,
+    reason = "a test that is left out must not look like one that passed"
+)]
+pub fn skipped(what: &str) {
+    eprintln!("SKIPPED: {what}");
+}
