@@ -2,9 +2,8 @@
 
 use crate::cli::Io;
 use crate::error::Result;
-use crate::plumbing::ledger::reading::Reading;
+use crate::plumbing::ledger::reading::{Reading, ReadingOptions};
 use crate::plumbing::ledger::source::Source;
-use crate::plumbing::ledger::{Repos, StateOption, WorkspaceOption};
 use crate::record::{self, Chunk, End, Fate};
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::text::{Encoding, Extent, Tokenizer, frame_tokens, shown_tokens};
@@ -17,16 +16,12 @@ use crate::text::{Encoding, Extent, Tokenizer, frame_tokens, shown_tokens};
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    repos: Repos,
-    #[command(flatten)]
-    workspace: WorkspaceOption,
-    #[command(flatten)]
-    state: StateOption,
+    of: ReadingOptions,
 }
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+    let reading = Reading::open(&args.of, io.world)?;
     let mut count = 0;
     for source in reading.sources() {
         let ledger = source.ledger()?;

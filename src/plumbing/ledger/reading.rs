@@ -19,6 +19,18 @@ use crate::workspace::{Registry, Workspace};
 /// The fewest digits of an id that may stand for it.
 const SHORTEST_PREFIX: usize = 6;
 
+/// What a reading verb is about: repositories, or a workspace.
+#[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
+pub struct ReadingOptions {
+    #[command(flatten)]
+    repos: Repos,
+    #[command(flatten)]
+    workspace: WorkspaceOption,
+    #[command(flatten)]
+    state: StateOption,
+}
+
 /// Repositories, and the coverage ledger when they are a workspace's and it has a plan.
 pub struct Reading {
     sources: Vec<Source>,
@@ -63,12 +75,8 @@ impl Reading {
     ///
     /// # Errors
     /// Usage when neither or both are given.
-    pub fn open(
-        repos: &Repos,
-        workspace: &WorkspaceOption,
-        state: &StateOption,
-        world: &World,
-    ) -> Result<Reading> {
+    pub fn open(of: &ReadingOptions, world: &World) -> Result<Reading> {
+        let ReadingOptions { repos, workspace, state } = of;
         let state_dir = state.resolve(world);
         match (&workspace.workspace, repos.repos.is_empty()) {
             (Some(typed), true) => Self::of_workspace(typed, state_dir.as_deref(), world),

@@ -6,10 +6,9 @@ use std::ffi::OsString;
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::index::BodyReader;
-use crate::plumbing::ledger::reading::{Reading, Wanted};
+use crate::plumbing::ledger::reading::{Reading, ReadingOptions, Wanted};
 use crate::plumbing::ledger::source::Source;
 use crate::plumbing::ledger::words::StdinOption;
-use crate::plumbing::ledger::{Repos, StateOption, WorkspaceOption};
 use crate::record::{self, End, SegmentId, Unread, Why};
 
 /// Write the text of chunks, as `body` records
@@ -20,11 +19,7 @@ use crate::record::{self, End, SegmentId, Unread, Why};
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    repos: Repos,
-    #[command(flatten)]
-    workspace: WorkspaceOption,
-    #[command(flatten)]
-    state: StateOption,
+    of: ReadingOptions,
     /// Show the chunks of this segment of the workspace's plan
     #[arg(long, value_name = "ID", requires = "workspace", conflicts_with_all = ["wanted", "stdin", "null"])]
     segment: Option<String>,
@@ -42,7 +37,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+    let reading = Reading::open(&args.of, io.world)?;
     let wanted = match &args.segment {
         Some(id) => reading.segment(&SegmentId(id.clone()))?,
         None => {

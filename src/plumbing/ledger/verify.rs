@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::reading::Reading;
+use super::reading::{Reading, ReadingOptions};
 use super::source::Source;
-use super::{Repos, StateOption, WorkspaceOption};
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::{
@@ -22,11 +21,7 @@ use crate::text::shown_tokens;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    repos: Repos,
-    #[command(flatten)]
-    workspace: WorkspaceOption,
-    #[command(flatten)]
-    state: StateOption,
+    of: ReadingOptions,
     /// Ask only whether the plan has been read, whatever the tree is now
     #[arg(long)]
     planned: bool,
@@ -34,7 +29,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let reading = Reading::open(&args.repos, &args.workspace, &args.state, io.world)?;
+    let reading = Reading::open(&args.of, io.world)?;
     let mut check = Check::new(&reading, args.planned)?;
     for source in reading.sources() {
         check.repository(source, io)?;
