@@ -69,7 +69,7 @@ hint: make one: `auwai plan`
     assert_data_eq!(
         told(&["verify", "--planned"]),
         str![[r#"
-exit 1
+exit 3
 auwai: there is no plan yet
 hint: make one: `auwai plan`
 
