@@ -64,7 +64,10 @@ impl Shown {
         if self.changed == 0 {
             return Ok(());
         }
-        let message = format!("{} chunks have changed since they were planned", self.changed);
+        let message = match self.changed {
+            1 => "1 chunk has changed since it was planned".to_string(),
+            changed => format!("{changed} chunks have changed since they were planned"),
+        };
         Err(Error::failed("changed", message).hint(super::CHANGED_HINT))
     }
 }

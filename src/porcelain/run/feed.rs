@@ -1,7 +1,7 @@
 //! One worker: takes a segment, feeds it to the command, and settles what came of it.
 
 use std::ffi::OsString;
-use std::io::{PipeWriter, Write};
+use std::io::{PipeWriter, Write, sink};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -152,6 +152,8 @@ impl Worker<'_> {
         // The command may think for long before it reads on; only its end ends the wait.
         let print = print.arg("--drain").arg("1000weeks").acks();
         let pipeline = Pipeline::start_into(&[show, print], writer, io)?;
+        // What stays unread is told by the command's end, not as for a reader at a shell.
+        let io = &mut Io { input: io.input, out: io.out, err: &mut sink(), world: io.world };
         let (stopper, stopped) = (pipeline.stopper(), AtomicBool::new(false));
         let stop = || {
             stopped.store(true, Ordering::SeqCst);
