@@ -36,6 +36,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
 
+    /// The same with one glob on the command line, after those of FILE (may be given several times).
+    #[arg(long, value_name = "GLOB", allow_hyphen_values = true)]
+    order_glob: Vec<String>,
+
     /// Record that the plan is bounded to this subtree, as `REPO/DIR` (may be given several times).
     ///
     /// The chunks are not filtered: who writes them does that.
@@ -80,7 +84,7 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub safety: Option<u64>,
 
-    /// The tokenizer that the chunks were counted with [default: o200k_base].
+    /// The tokenizer that the chunks were counted with [default: that of their index].
     #[arg(long, value_name = "NAME", value_parser = TOKENIZERS)]
     pub tokenizer: Option<String>,
 
@@ -102,6 +106,18 @@ impl PolicyArgs {
             ("--page", number(self.page)),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// The options that make this policy again.
+    pub fn of(policy: &Policy) -> PolicyArgs {
+        PolicyArgs {
+            context_window: Some(policy.context_window.0),
+            fixed_prompt: Some(policy.fixed_prompt.0),
+            reserve: Some(policy.reserve.0),
+            safety: Some(policy.safety_ppm),
+            tokenizer: Some(policy.tokenizer.clone()),
+            page: policy.page,
+        }
     }
 
     /// What is meant, over `base`.
@@ -143,19 +159,20 @@ impl Tool for PlanTool {
 
 /// Runs the tool: reads `input` unless a file is named, writes the plan to `sink`.
 pub fn run(args: &Args, input: impl BufRead, sink: &mut dyn Write) -> Result<()> {
-    let policy = policy(args)?;
+    let policy = Asked { policy: policy(args)?, tokenizer: args.policy.tokenizer.is_some() };
     match args.input.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => {
             let file = File::open(path).map_err(|e| Error::io("open", shown(path), &e))?;
             let reader = Reader::new(BufReader::with_capacity(1 << 16, file), shown(path));
-            plan(&policy, reader, args.partial, sink)
+            plan(policy, reader, args.partial, sink)
         }
-        None => plan(&policy, Reader::new(input, "-"), args.partial, sink),
+        None => plan(policy, Reader::new(input, "-"), args.partial, sink),
     }
 }
 
 fn policy(args: &Args) -> Result<Policy> {
-    let order = args.order.as_deref().map(read_order).transpose()?.unwrap_or_default();
+    let mut order = args.order.as_deref().map(read_order).transpose()?.unwrap_or_default();
+    order.extend(args.order_glob.iter().cloned());
     let base = PolicyOptions { order, scope: args.scope.clone(), ..PolicyOptions::default() };
     Ok(args.policy.over(base).resolve())
 }
@@ -169,19 +186,55 @@ fn read_order(path: &Path) -> Result<Vec<String>> {
     Ok(parse_order(&text))
 }
 
+/// The policy as asked for.
+struct Asked {
+    policy: Policy,
+    /// Whether its tokenizer was named; else it is that of the first index.
+    tokenizer: bool,
+}
+
+impl Asked {
+    /// The policy for a stream that begins with this record.
+    fn meant(mut self, first: Option<&Record>) -> Policy {
+        if let (false, Some(Record::Repo(repo))) = (self.tokenizer, first) {
+            self.policy.tokenizer = repo.tokenizer.clone().unwrap_or(self.policy.tokenizer);
+        }
+        self.policy
+    }
+}
+
+/// Tokens of two tokenizers do not add up to anything.
+fn check_tokenizer(record: &Record, policy: &Policy) -> std::result::Result<(), String> {
+    let Record::Repo(repo) = record else { return Ok(()) };
+    match repo.tokenizer.as_deref() {
+        Some(counted) if counted != policy.tokenizer => Err(format!(
+            "repository '{}' is counted with {counted}, not with {}",
+            repo.name, policy.tokenizer
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn plan<R: BufRead>(
-    policy: &Policy,
+    asked: Asked,
     mut reader: Reader<R>,
     partial: bool,
     sink: &mut dyn Write,
 ) -> Result<()> {
+    let mut coming = next(&mut reader, partial)?;
+    let policy = &asked.meant(coming.as_ref());
     let (mut input, mut planner) = (Input::default(), Planner::new(policy)?);
     record::write(sink, policy)?;
     let mut emit = |segment: Segment| record::write(sink, &segment);
-    while let Some(record) = next(&mut reader, partial)? {
+    while let Some(record) = coming {
+        check_tokenizer(&record, policy).map_err(|e| {
+            let hint = format!("count it anew: `auwai index --tokenizer {}`", policy.tokenizer);
+            reader.bad(&e).hint(hint)
+        })?;
         if let Some(chunk) = input.take(record).map_err(|e| reader.bad(&e))? {
             planner.push(&chunk, &mut emit)?;
         }
+        coming = next(&mut reader, partial)?;
     }
     if !input.ended() && !partial {
         return Err(reader.cut_off());

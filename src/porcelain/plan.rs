@@ -22,9 +22,17 @@ pub struct Shape {
     /// See auwai-plan(1) for the globs.
     #[arg(long, value_name = "FILE")]
     order: Option<PathBuf>,
+    /// The same, with the globs themselves: how a plan keeps its order.
+    #[arg(skip)]
+    globs: Vec<String>,
 }
 
 impl Shape {
+    /// What made this policy.
+    fn of(policy: &Policy) -> Shape {
+        Shape { policy: PolicyArgs::of(policy), order: None, globs: policy.order.clone() }
+    }
+
     /// The tokenizer, where one was asked for.
     pub fn tokenizer(&self) -> Option<&str> {
         self.policy.tokenizer.as_deref()
@@ -38,15 +46,15 @@ impl Shape {
 
 /// Divide what is to be read into segments that fit the reader's window
 ///
-/// Brings the index up to date, plans, and keeps the plan. With a plan there and no other options
-/// than it was made with, it is printed and nothing is changed.
+/// Brings the index up to date, plans, and keeps the plan. With a plan there, and no options or those
+/// that it was made with, it is printed and nothing is changed.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[group(skip)] // `run` has these options among its own `Args`, and clap groups go by that name.
 pub struct Args {
     #[command(flatten)]
     shape: Shape,
-    /// Forget the plan that is there and what was read under it, and plan anew; what was read stays
-    /// in the history
+    /// Forget the plan that is there and what was read under it, and plan anew, with its options
+    /// unless others are given; what was read stays in the history
     #[arg(long)]
     force: bool,
 }
@@ -65,9 +73,14 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let adopt = target.ledger("adopt").flag("--force", args.force);
-    let stages = match keeps(args, target, io)? {
-        true => vec![target.ledger("segments").arg("--plan"), adopt],
-        false => vec![target.ledger("chunks"), plan_stage(&args.shape, target, io), adopt],
+    let standing = if args.shape.is_typed() { None } else { policy(target, io)? };
+    let stages = match standing {
+        // Nothing was said of another plan: this one stays, or is made again as it was.
+        Some(_) if !args.force => vec![target.ledger("segments").arg("--plan"), adopt],
+        Some(policy) => {
+            vec![target.ledger("chunks"), plan_stage(&Shape::of(&policy), target, io), adopt]
+        }
+        None => vec![target.ledger("chunks"), plan_stage(&args.shape, target, io), adopt],
     };
     let mut plan = None;
     Pipeline::start(&stages, io)?.records(io, |record, _| {
@@ -79,9 +92,19 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     plan.ok_or_else(|| Error::failed("cut-off", "the plan was not kept"))
 }
 
-/// Whether the plan that is there stays: nothing was said of another.
-fn keeps(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<bool> {
-    Ok(!args.force && !args.shape.is_typed() && target.status(io)?.plan.is_some())
+/// The policy of the plan that is there.
+fn policy(target: &Target, io: &mut Io<'_>) -> Result<Option<Policy>> {
+    if target.status(io)?.plan.is_none() {
+        return Ok(None);
+    }
+    let mut policy = None;
+    Pipeline::start(&[target.ledger("segments").arg("--plan")], io)?.records(io, |record, _| {
+        if let Record::Policy(standing) = record {
+            policy = Some(standing);
+        }
+        Ok(())
+    })?;
+    Ok(policy)
 }
 
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.
@@ -96,7 +119,8 @@ pub fn plan_stage(shape: &Shape, target: &Target, io: &Io<'_>) -> Stage {
         }
     }
     let order = shape.order.as_deref().map(|file| io.world.absolute(file));
-    plan.option("--order", order)
+    let plan = plan.option("--order", order);
+    shape.globs.iter().fold(plan, |plan, glob| plan.arg(format!("--order-glob={glob}")))
 }
 
 fn tell(plan: &Plan, target: &Target, io: &mut Io<'_>) -> Result<()> {

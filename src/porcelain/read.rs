@@ -89,12 +89,16 @@ fn print_stage(
     io: &mut Io<'_>,
 ) -> Result<Stage> {
     let size = page_size(args, target, io)?.map(|size| size.to_string());
+    // What is named is to be shown, read or not: its first page.
+    let first = (segment.is_none() && size.is_some()).then_some(1);
+    let page = args.page.or(first).map(|page| page.to_string());
+    let more = args.max_chars.map(|size| format!(" --max-chars {size}")).unwrap_or_default();
     let print = stage(["auwai-ledger", "print", "--ack-fd", "3"])
         .option("--segment", segment)
         .option("--max-chars", size)
-        .option("--page", args.page.map(|page| page.to_string()))
+        .option("--page", page)
         .flag("--unread", args.unread)
         .arg("--drain")
         .arg(args.drain.to_string().replace(' ', ""));
-    Ok(target.next_commands(print, segment).acks())
+    Ok(target.next_commands(print, segment, &more).acks())
 }

@@ -5,6 +5,7 @@ mod feed;
 mod queue;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use super::options::Common;
 use super::plan;
@@ -15,6 +16,7 @@ use super::verify;
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::Plan;
+use crate::visible::quote_path;
 use crate::workspace::Lock;
 use queue::Queue;
 
@@ -125,5 +127,19 @@ fn conclude(target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
             verify::tell_row(&row, target, io)
         }
     })?;
+    tell_holders(target, io)?;
     verify::finish(&answer, target, common, io)
+}
+
+/// Segments that a reader outside this run has are left to it: says so.
+fn tell_holders(target: &Target, io: &mut Io<'_>) -> Result<()> {
+    for holder in target.status(io)?.active {
+        let (segment, reader) = (&holder.segment, &holder.reader);
+        io.say("auwai", &format!("{segment} was left to reader '{reader}', who has it"));
+        let root = quote_path(target.workspace().root().as_os_str().as_bytes()).into_owned();
+        io.hint(&format!(
+            "take it back: `auwai-ledger release --workspace {root} --segment {segment}`"
+        ));
+    }
+    Ok(())
 }

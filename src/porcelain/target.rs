@@ -19,8 +19,8 @@ use crate::workspace::{Member, Workspace, repository_around, workspace_around};
 pub struct Target {
     workspace: Workspace,
     state_dir: Option<PathBuf>,
-    /// How it was named on the command line, to be repeated in the commands that are suggested.
-    named: Option<PathBuf>,
+    /// Options that were typed and are to be repeated in the commands that are suggested.
+    typed: String,
 }
 
 impl Target {
@@ -53,7 +53,12 @@ impl Target {
             }
             None => around(state_dir.as_deref(), io)?,
         };
-        Ok(Target { workspace, state_dir, named })
+        let option = |name: &str, value: &Option<PathBuf>| match value {
+            Some(value) => format!(" {name} {}", quote_path(value.as_os_str().as_bytes())),
+            None => String::new(),
+        };
+        let typed = option("-W", &named) + &option("--state-dir", &common.state_dir);
+        Ok(Target { workspace, state_dir, typed })
     }
 
     /// The repositories.
@@ -79,12 +84,9 @@ impl Target {
             .option("--state-dir", state_dir)
     }
 
-    /// ` -W NAME` where the workspace was named so, for commands that are suggested.
+    /// ` -W NAME` and the like where it was typed, for commands that are suggested.
     pub fn flag(&self) -> String {
-        match &self.named {
-            Some(typed) => format!(" -W {}", quote_path(typed.as_os_str().as_bytes())),
-            None => String::new(),
-        }
+        self.typed.clone()
     }
 
     /// One line that says what it is.
@@ -139,15 +141,16 @@ impl Target {
         format!("auwai plan --force{}", self.flag())
     }
 
-    /// Tells `print` which commands to suggest, when the default ones would miss the workspace.
-    pub fn next_commands(&self, print: Stage, segment: Option<&str>) -> Stage {
+    /// Tells `print` which commands to suggest, when the default ones would miss what was typed;
+    /// `more` are further options of `auwai read`.
+    pub fn next_commands(&self, print: Stage, segment: Option<&str>, more: &str) -> Stage {
         let (flag, Some(segment)) = (self.flag(), segment) else { return print };
-        if flag.is_empty() {
+        if flag.is_empty() && more.is_empty() {
             return print;
         }
         print
             .arg("--next")
-            .arg(format!("auwai read --segment {segment}{flag}"))
+            .arg(format!("auwai read --segment {segment}{flag}{more}"))
             .arg("--done")
             .arg(format!("auwai done --segment {segment}{flag}"))
     }

@@ -7,7 +7,7 @@ use super::render::{self, count, fates, percent, thousands};
 use super::target::Target;
 use crate::cli::Io;
 use crate::error::{Error, Kind, Result};
-use crate::record::{self, Record, Status, Unread, Why};
+use crate::record::{self, Fate, Record, Status, Unread, Why};
 
 /// Answer, by exit status, whether everything in the tree as it stands has been read
 ///
@@ -71,6 +71,8 @@ pub struct Answer {
     rows: u64,
     /// Whether reading on finishes some of them.
     waiting: bool,
+    /// Those that cannot be read.
+    unreadable: u64,
     status: Status,
 }
 
@@ -82,6 +84,11 @@ impl Answer {
     pub fn verdict(&self, target: &Target) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
+        }
+        if self.unreadable == self.rows {
+            let message = format!("{} unread", is_or_are(self.rows));
+            return Err(Error::no("unread", message)
+                .hint("let them be read (`chmod`), or leave them out by a line in .auwai-ignore"));
         }
         let command = match (&self.status.plan, self.waiting) {
             (None, _) => format!("auwai plan{}", target.flag()),
@@ -109,11 +116,12 @@ pub fn ask(
         scan_all(target.members(), None, common, io)?;
     }
     let stages = [target.ledger("verify").flag("--planned", planned)];
-    let mut answer = Answer { rows: 0, waiting: false, status: Status::default() };
+    let mut answer = Answer { rows: 0, waiting: false, unreadable: 0, status: Status::default() };
     let asked = Pipeline::start(&stages, io)?.records(io, |record, io| match record {
         Record::Unread(row) => {
             answer.rows += 1;
             answer.waiting |= matches!(row.why, Why::Pending | Why::Leased);
+            answer.unreadable += u64::from(row.why == Why::Unreadable);
             each(row, io)
         }
         Record::Status(status) => {
@@ -157,5 +165,18 @@ fn tell(answer: &Answer, io: &mut Io<'_>) -> Result<()> {
             count(status.tokens.planned, "token"),
         ),
     )?;
-    super::line(io, &format!("paths: {}", fates(&status.fates)))
+    super::line(io, &format!("paths: {}", fates(&status.fates)))?;
+    match status.fates.get(Fate::Repository.as_str()) {
+        Some(nested) => {
+            super::line(io, &format!("not read: {} inside", nested_repositories(*nested)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn nested_repositories(number: u64) -> String {
+    match number {
+        1 => "1 nested repository".to_string(),
+        more => format!("{} nested repositories", thousands(more)),
+    }
 }

@@ -1,5 +1,7 @@
 //! `auwai why`: what becomes of a path.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::index::state_options;
@@ -30,17 +32,48 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
-    for path in &args.paths {
-        let path = real(&io.world.absolute(path));
-        let member = match &args.repo {
-            Some(repo) => repositories(std::slice::from_ref(repo), common, io)?.pop(),
-            None => holder(&path, common, io)?,
-        };
-        if let Some(member) = member {
-            explain(&path, &member, common, io)?;
+    let members = match &args.repo {
+        Some(repo) => repositories(std::slice::from_ref(repo), common, io)?,
+        None => members(common, io)?,
+    };
+    for typed in &args.paths {
+        let (member, path) = place(typed, &members, io);
+        match member.or(members.first()) {
+            Some(member) => explain(&path, member, common, io)?,
+            None => {
+                let own = repositories(&[], &Common { workspace: None, ..common.clone() }, io)?;
+                own.iter().try_for_each(|member| explain(&path, member, common, io))?;
+            }
         }
     }
     Ok(())
+}
+
+/// The repositories of the workspace. Which workspace it is matters little: the answer names no
+/// plan, so nothing is said of it.
+fn members(common: &Common, io: &mut Io<'_>) -> Result<Vec<Member>> {
+    let quiet =
+        &mut Io { input: io.input, out: io.out, err: &mut std::io::sink(), world: io.world };
+    Ok(Target::open(common, quiet)?.into_workspace().members().to_vec())
+}
+
+/// What a typed path means: one from the current folder if it is there, in the deepest repository
+/// that holds it; else `repo:path`; else one from the root of a repository.
+fn place<'a>(typed: &Path, members: &'a [Member], io: &Io<'_>) -> (Option<&'a Member>, PathBuf) {
+    let here = real(&io.world.absolute(typed));
+    let holds = |member: &&Member| here.starts_with(&member.path);
+    let deepest = members.iter().filter(holds).max_by_key(|member| member.path.as_os_str().len());
+    if std::fs::symlink_metadata(&here).is_ok() {
+        return (deepest, here);
+    }
+    let named = members.iter().find_map(|member| {
+        let rest = typed.as_os_str().as_bytes().strip_prefix(member.name.as_bytes())?;
+        let rest = rest.strip_prefix(b":")?;
+        Some((Some(member), member.path.join(OsStr::from_bytes(rest))))
+    });
+    let below = |member: &&Member| std::fs::symlink_metadata(member.path.join(typed)).is_ok();
+    let rooted = members.iter().find(below).map(|member| (Some(member), member.path.join(typed)));
+    named.or(rooted).unwrap_or((deepest, here))
 }
 
 /// The path with no link in its folder, as roots have none; a link itself stays.
@@ -49,21 +82,6 @@ fn real(path: &Path) -> PathBuf {
     match (folder, path.file_name()) {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path.to_owned(),
-    }
-}
-
-/// The repository that a path belongs to: the member of the workspace that holds it, the deepest
-/// where one lies in another, else the repository around the current folder.
-fn holder(path: &Path, common: &Common, io: &mut Io<'_>) -> Result<Option<Member>> {
-    // Which workspace it is matters little here: the answer names no plan.
-    let quiet =
-        &mut Io { input: io.input, out: io.out, err: &mut std::io::sink(), world: io.world };
-    let members = Target::open(common, quiet)?.into_workspace().members().to_vec();
-    let holds = |member: &&Member| path.starts_with(&member.path);
-    let deepest = members.iter().filter(holds).max_by_key(|member| member.path.as_os_str().len());
-    match deepest {
-        Some(member) => Ok(Some(member.clone())),
-        None => Ok(repositories(&[], &Common { workspace: None, ..common.clone() }, io)?.pop()),
     }
 }
 

@@ -259,7 +259,7 @@ fn bad_name(name: &str, hint: &str) -> Error {
 
 fn unknown(typed: &Path) -> Error {
     Error::failed("unknown-workspace", format!("there is no workspace '{}'", quote(typed)))
-        .hint("see which there are: `auwai workspace list`")
+        .hint("see which there are: `auwai workspace list --all`")
         .hint(format!("or make it: `auwai workspace init {} --root DIR`", quote(typed)))
 }
 

@@ -86,7 +86,7 @@ fn keep_finding(
 
 fn another(id: &SegmentId) -> Error {
     Error::no("closed", format!("segment '{id}' is done already, with another summary"))
-        .hint("its finding is in findings.md: `auwai status` says where")
+        .hint("its finding is in findings.md, beside coverage.sqlite")
 }
 
 fn too_early(id: &SegmentId, left: u64) -> Error {
