@@ -136,7 +136,7 @@ fn there_is_no_such_workspace_or_folder() {
         str![[r#"
 exit 3
 auwai: there is no workspace 'nope'
-hint: see which there are: `auwai workspace list`
+hint: see which there are: `auwai workspace list --all`
 hint: or make it: `auwai workspace init nope --root DIR`
 
 "#]]
@@ -311,7 +311,7 @@ hint: begin with `auwai next`
         str![[r#"
 exit 3
 auwai: there is no page 9: 'read-1' has 1
-hint: read the first page that is not complete: `auwai read --segment read-1`
+hint: read the first page that is not complete: `auwai read --segment read-1 --max-chars 9000`
 
 "#]]
     );
