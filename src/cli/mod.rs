@@ -8,5 +8,5 @@ mod start;
 mod world;
 
 pub use signals::{Signals, last_words};
-pub use start::{ERRORS, Io, Tool, start, start_with};
+pub use start::{ERRORS, Io, Tool, Verdict, start, start_with};
 pub use world::World;

@@ -40,6 +40,26 @@ impl Io<'_> {
     }
 }
 
+/// An output whose reader may leave: what is written then is lost, and no error. For a tool whose
+/// exit status is the answer, which must not depend on how much of the output was read.
+pub struct Verdict<'a>(pub &'a mut dyn Write);
+
+impl Write for Verdict<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+            other => other,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.flush() {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
+    }
+}
+
 /// A program of the suite: its arguments (a clap parser) and what it does.
 pub trait Tool: Parser {
     /// The name in messages.

@@ -89,8 +89,16 @@ pub struct PolicyArgs {
     pub tokenizer: Option<String>,
 
     /// The size in characters of a page that `read` prints at once [default: no limit].
-    #[arg(long, value_name = "CHARS", value_parser = parse_tokens)]
+    #[arg(long, value_name = "CHARS", value_parser = parse_page)]
     pub page: Option<u64>,
+}
+
+/// A page of no characters could hold nothing.
+fn parse_page(text: &str) -> std::result::Result<u64, String> {
+    match parse_tokens(text) {
+        Ok(0) | Err(_) => Err("not a number of characters, such as 30000 or 30k".to_string()),
+        Ok(page) => Ok(page),
+    }
 }
 
 impl PolicyArgs {

@@ -106,5 +106,9 @@ pub fn scan_all(
     common: &Common,
     io: &mut Io<'_>,
 ) -> Result<Vec<Sync>> {
-    members.iter().map(|member| scan(member, tokenizer, common, io)).collect()
+    let one = |member: &Member| {
+        member.root()?;
+        scan(member, tokenizer, common, io)
+    };
+    members.iter().map(one).collect()
 }

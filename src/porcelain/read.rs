@@ -67,10 +67,11 @@ fn page_size(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<Option<u64
         return Ok(Some(size));
     }
     match io.world.text("AUWAI_MAX_CHARS") {
-        Some(text) => text.parse().map(Some).map_err(|_| {
-            Error::usage(format!("AUWAI_MAX_CHARS is not a number: '{text}'"))
-                .hint("set it to a number of characters, such as 30000")
-        }),
+        Some(text) => match text.parse() {
+            Ok(0) | Err(_) => Err(Error::usage(format!("AUWAI_MAX_CHARS is no size: '{text}'"))
+                .hint("set it to a number of characters, such as 30000")),
+            Ok(size) => Ok(Some(size)),
+        },
         None => target.plan_page(io),
     }
 }
@@ -93,6 +94,10 @@ fn print_stage(
     let first = (segment.is_none() && size.is_some()).then_some(1);
     let page = args.page.or(first).map(|page| page.to_string());
     let more = args.max_chars.map(|size| format!(" --max-chars {size}")).unwrap_or_default();
+    if args.page.is_some() && size.is_none() {
+        return Err(Error::usage("there are no pages without a page size")
+            .hint("give one: `auwai read --max-chars 30000 --page 1`"));
+    }
     let print = stage(["auwai-ledger", "print", "--ack-fd", "3"])
         .option("--segment", segment)
         .option("--max-chars", size)

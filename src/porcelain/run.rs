@@ -42,12 +42,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
     /// The command and its arguments
-    #[arg(
-        value_name = "COMMAND",
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(value_name = "COMMAND", required = true, last = true)]
     command: Vec<OsString>,
 }
 

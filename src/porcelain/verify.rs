@@ -5,7 +5,7 @@ use super::options::Common;
 use super::pipeline::Pipeline;
 use super::render::{self, count, fates, percent, thousands};
 use super::target::Target;
-use crate::cli::Io;
+use crate::cli::{Io, Verdict};
 use crate::error::{Error, Kind, Result};
 use crate::record::{self, Fate, Record, Status, Unread, Why};
 
@@ -31,6 +31,8 @@ pub struct UnreadArgs {}
 
 /// Runs `verify`.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let mut out = Verdict(&mut *io.out);
+    let io = &mut Io { input: &mut *io.input, out: &mut out, err: &mut *io.err, world: io.world };
     let target = Target::resolve(common, io)?;
     let answer = ask(args.planned, &target, common, io, &mut |row, io| {
         if common.json { record::write(io.out, &row) } else { tell_row(&row, &target, io) }

@@ -241,9 +241,7 @@ fn explain(path: &Path, kind: &Kind, cause: &rusqlite::Error) -> Error {
     let name = kind.name;
     match cause.sqlite_error_code().map(|code| full_or(cause, code)) {
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            Error::failed("damaged", format!("the {name} '{subject}' is damaged")).because(cause).hint(
-                format!("it is never rebuilt over reads: restore it from a backup, or move it away (`mv {subject} {subject}.damaged`) and start anew"),
-            )
+            damaged(name, &subject, cause)
         }
         Some(ErrorCode::DiskFull) => {
             Error::failed("disk-full", format!("cannot write the {name} '{subject}'"))
@@ -260,6 +258,12 @@ fn explain(path: &Path, kind: &Kind, cause: &rusqlite::Error) -> Error {
                 .because(format!("waited {} s", PATIENCE.as_secs()))
                 .hint("wait for it to end, then run the command again")
         }
+        Some(ErrorCode::SystemIoFailure) => {
+            Error::failed("io", format!("cannot use the {name} '{subject}'"))
+                .because(cause)
+                .hint("look for room (`df`) and at the disk, then run the command again")
+        }
+        _ if is_damage(cause) => damaged(name, &subject, cause),
         _ => Error::failed("ledger", format!("cannot use the {name} '{subject}'")).because(cause),
     }
 }
@@ -272,6 +276,22 @@ fn full_or(cause: &rusqlite::Error, code: ErrorCode) -> ErrorCode {
         true => ErrorCode::DiskFull,
         false => code,
     }
+}
+
+/// Whether a file holds what no auwai can have written.
+fn is_damage(cause: &rusqlite::Error) -> bool {
+    use rusqlite::Error as E;
+    let torn = matches!(
+        cause,
+        E::FromSqlConversionFailure(..) | E::InvalidColumnType(..) | E::Utf8Error(..)
+    );
+    torn || matches!(cause, E::SqlInputError { .. })
+}
+
+fn damaged(name: &str, subject: &str, cause: &rusqlite::Error) -> Error {
+    Error::failed("damaged", format!("the {name} '{subject}' is damaged")).because(cause).hint(
+        format!("it is never rebuilt over reads: restore it from a backup, or move it away (`mv {subject} {subject}.damaged`) and start anew"),
+    )
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Member, StateDir, quote};
 use crate::error::{Error, Result};
+use crate::record::is_name;
 use crate::store::db::lock;
 use crate::store::file::{cannot_write, replace};
 
@@ -31,8 +32,14 @@ pub(super) fn is_workspace(state: &StateDir) -> bool {
 
 /// The name and the members.
 pub(super) fn read(state: &StateDir) -> Result<(String, Vec<Member>)> {
-    let config: Config = read_json(&path(state))?;
-    Ok((config.name, config.repositories))
+    let path = path(state);
+    let config: Config = read_json(&path)?;
+    match is_name(&config.name) {
+        true => Ok((config.name, config.repositories)),
+        false => Err(Error::failed("damaged", format!("'{}' cannot be understood", quote(&path)))
+            .because("its name is not a name")
+            .hint("give it one of the characters A-Z a-z 0-9 . _ - with an editor")),
+    }
 }
 
 /// Makes an empty one, unless there is one.

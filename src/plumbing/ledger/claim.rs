@@ -42,7 +42,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         Handed::Done => return Err(all_done()),
         Handed::Held(holders) => return Err(others_hold(&holders)),
     };
-    coverage.export_if_small(owner(&workspace))?;
+    super::warn_export(coverage.export_if_small(owner(&workspace)), io);
     let in_force = coverage.in_force()?;
     let words = brief(&Brief {
         placed: &placed,

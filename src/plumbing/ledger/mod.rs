@@ -96,6 +96,14 @@ impl Tool for Ledger {
 /// What to do when a chunk is not any more what was planned.
 const CHANGED_HINT: &str = "plan what the tree is now: `auwai plan --force`";
 
+/// `fullread.json` is for people and never read back: that it cannot be written is worth a word and
+/// no more.
+fn warn_export(exported: Result<()>, io: &mut Io<'_>) {
+    if let Err(error) = exported {
+        io.say("auwai-ledger", &format!("fullread.json is not up to date: {error}"));
+    }
+}
+
 /// The error of a verb that needs a plan.
 fn no_plan() -> Error {
     Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")

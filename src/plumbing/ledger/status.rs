@@ -37,7 +37,9 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         return record::write(io.out, &Status { fates, ..Status::default() });
     };
     print(&coverage, fates, io)?;
-    coverage.export_if_stale(owner(&workspace), (io.world.now)())
+    let exported = coverage.export_if_stale(owner(&workspace), (io.world.now)());
+    super::warn_export(exported, io);
+    Ok(())
 }
 
 /// Prints the record of an open ledger.

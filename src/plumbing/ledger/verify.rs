@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::reading::{Reading, ReadingOptions};
 use super::source::Source;
-use crate::cli::Io;
+use crate::cli::{Io, Verdict};
 use crate::error::{Error, Result};
 use crate::record::{
     self, ChunkId, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why,
@@ -29,6 +29,8 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
+    let mut out = Verdict(&mut *io.out);
+    let io = &mut Io { input: &mut *io.input, out: &mut out, err: &mut *io.err, world: io.world };
     let reading = Reading::open(&args.of, io.world)?;
     let mut check = Check::new(&reading, args.planned)?;
     for source in reading.sources() {

@@ -93,7 +93,8 @@ impl Why {
         if !kind.is_dir() {
             return Ok(self.plain(path, Fate::Special));
         }
-        let row = self.row(path)?.filter(|row| row.fate == Fate::Repository);
+        let row = self.row(path)?;
+        let row = row.filter(|row| matches!(row.fate, Fate::Repository | Fate::Unreadable));
         row.map(|row| file(&self.source.name, &row)).ok_or_else(|| folder(path))
     }
 

@@ -84,11 +84,16 @@ impl Worker<'_> {
         }
         let close = self.target.ledger("close").arg("--reader").arg(self.reader);
         let close = close.arg("--segment").arg(segment.id.to_string());
-        let close = match fed.finding.trim().is_empty() {
-            true => close,
-            false => close.arg("--summary").arg(&fed.finding),
-        };
-        collect_records(&[close], io).map(|_| ())
+        if fed.finding.trim().is_empty() {
+            return collect_records(&[close], io).map(|_| ());
+        }
+        // Not as an argument: those are limited to 128 KiB.
+        let (input, mut writer) = pipe()?;
+        let closing =
+            Pipeline::start_with(&[close.arg("--file").arg("-")], Stdio::from(input), io)?;
+        let sent = closed_is_fine(writer.write_all(fed.finding.as_bytes()));
+        drop(writer);
+        closing.wait(io).and(sent)
     }
 
     fn mark(&self, segment: &Segment, delivered: &[Delivered], io: &mut Io<'_>) -> Result<()> {
