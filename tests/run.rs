@@ -256,3 +256,19 @@ fn a_killed_run_goes_on() {
     assert_eq!(ask(&site, left), "0");
     finish(&site);
 }
+
+#[test]
+fn a_finding_of_any_bytes_closes_its_segment() {
+    let site = tree();
+    let told = shell(&site, "cat >/dev/null; head -c 60000 /dev/zero").expect_code(0);
+    assert!(told.text().contains("100 % read"), "{}", told.text());
+    assert_eq!(ask(&site, "SELECT count(*) FROM segments WHERE status <> 'done'"), "0");
+}
+
+#[test]
+fn an_unknown_option_is_not_the_command() {
+    let site = tree();
+    let told = site.run(&["run", "--jbos", "2", "--", "wc"]).expect_code(2);
+    assert!(told.err.contains("unexpected argument '--jbos'"), "{}", told.err);
+    site.run(&["run", "-j2", "--", "wc", "-w"]).expect_code(0);
+}

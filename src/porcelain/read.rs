@@ -68,8 +68,10 @@ fn page_size(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<Option<u64
     }
     match io.world.text("AUWAI_MAX_CHARS") {
         Some(text) => match text.parse() {
-            Ok(0) | Err(_) => Err(Error::usage(format!("AUWAI_MAX_CHARS is no size: '{text}'"))
-                .hint("set it to a number of characters, such as 30000")),
+            Ok(0) | Err(_) => {
+                Err(Error::usage(format!("AUWAI_MAX_CHARS is not a number above 0: '{text}'"))
+                    .hint("set it to a number of characters, such as 30000"))
+            }
             Ok(size) => Ok(Some(size)),
         },
         None => target.plan_page(io),

@@ -57,7 +57,7 @@ fn the_environment_can_ask_for_pages() {
     let mut command = segment.site.auwai(&["read"]);
     command.env("AUWAI_MAX_CHARS", "many");
     let told = tell(command).expect_code(2);
-    assert!(told.err.contains("AUWAI_MAX_CHARS is not a number: 'many'"), "{}", told.err);
+    assert!(told.err.contains("AUWAI_MAX_CHARS is not a number above 0: 'many'"), "{}", told.err);
 }
 
 #[test]

@@ -276,3 +276,26 @@ fn a_changed_file_is_never_shown_under_an_old_id() {
     assert!(!text::last(told.text()).contains("auwai done"), "{}", text::last(told.text()));
     site.run(&["verify"]).expect_code(1);
 }
+
+#[test]
+fn the_verdict_does_not_depend_on_who_reads_it() {
+    let site = Site::new();
+    for n in 0..800 {
+        site.write(format!("a_folder_with_a_long_name/and_a_file_with_one_too_{n}.rs"), "x\n");
+    }
+    site.ok(&["plan"]);
+    let said = site.sh("{ auwai verify; echo \"status $?\" >&2; } | head -n 1");
+    assert!(said.err.contains("status 1"), "{}", said.err);
+}
+
+#[test]
+fn a_plan_made_again_keeps_its_options() {
+    let site = Site::new();
+    site.write("a.rs", "x\n");
+    site.ok(&["plan", "--context-window", "20k", "--page", "9000"]);
+    site.ok(&["plan", "--force"]);
+    let told = site.sh("auwai-ledger segments --workspace . --plan | head -n 1");
+    let policy = told.text();
+    assert!(policy.contains("\"context_window\":20000"), "{policy}");
+    assert!(policy.contains("\"page\":9000"), "{policy}");
+}

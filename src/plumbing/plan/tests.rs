@@ -298,6 +298,24 @@ fn a_reader_that_has_gone_is_no_failure() {
             Ok(())
         }
     }
-    let error = run(&args(&[]), end(0).as_bytes(), &mut Gone).unwrap_err();
+    let input = format!("{}\n", end(0));
+    let error = run(&args(&[]), input.as_bytes(), &mut Gone).unwrap_err();
     assert_eq!(error.kind().exit_code(), 0);
+}
+
+#[test]
+fn tokens_of_two_tokenizers_are_not_added_up() {
+    let repo = |name: &str, tokenizer: &str| {
+        format!(
+            "{{\"v\":1,\"type\":\"repo\",\"name\":\"{name}\",\"path\":\"/{name}\",\"tokenizer\":\"{tokenizer}\"}}\n"
+        )
+    };
+    let mut out = Vec::new();
+    let one = repo("a", "cl100k_base") + &end(0) + "\n";
+    run(&args(&[]), one.as_bytes(), &mut out).unwrap();
+    assert!(String::from_utf8(out).unwrap().contains("\"tokenizer\":\"cl100k_base\""));
+    let two = repo("a", "cl100k_base") + &repo("b", "o200k_base") + &end(0) + "\n";
+    let error = run(&args(&[]), two.as_bytes(), &mut Vec::new()).unwrap_err();
+    assert_eq!(error.code(), "bad-input");
+    assert!(error.to_string().starts_with("-:2: repository 'b' is counted with o200k_base"));
 }
