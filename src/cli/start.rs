@@ -15,6 +15,9 @@ use crate::visible::one_line;
 /// line and its hints: how porcelain asks its stages.
 pub const ERRORS: &str = "AUWAI_ERRORS";
 
+/// Bulk verbs write blocks of this size: a pipe's worth.
+const BLOCK: usize = 1 << 16;
+
 /// What a tool works with: its streams and the world. In tests all are in memory.
 pub struct Io<'a> {
     /// Standard input.
@@ -90,7 +93,8 @@ pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
         Err(e) => return say_usage(T::NAME, wants_json, &e),
     };
     let world = World::real();
-    let (mut input, mut out) = (io::stdin().lock(), BufWriter::new(io::stdout().lock()));
+    let (mut input, mut out) =
+        (io::stdin().lock(), BufWriter::with_capacity(BLOCK, io::stdout().lock()));
     let mut io =
         Io { input: &mut input, out: &mut out, err: &mut io::stderr().lock(), world: &world };
     let json = tool.json();
