@@ -36,17 +36,20 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         Some(repo) => repositories(std::slice::from_ref(repo), common, io)?,
         None => members(common, io)?,
     };
-    for typed in &args.paths {
-        let (member, path) = place(typed, &members, io);
-        match member.or(members.first()) {
-            Some(member) => explain(&path, member, common, io)?,
-            None => {
-                let own = repositories(&[], &Common { workspace: None, ..common.clone() }, io)?;
-                own.iter().try_for_each(|member| explain(&path, member, common, io))?;
-            }
+    // A path that cannot be explained does not keep the others from it.
+    let explained = args.paths.iter().map(|typed| explain_one(typed, &members, common, io));
+    explained.fold(Ok(()), Result::and)
+}
+
+fn explain_one(typed: &Path, members: &[Member], common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let (member, path) = place(typed, members, io);
+    match member.or(members.first()) {
+        Some(member) => explain(&path, member, common, io),
+        None => {
+            let own = repositories(&[], &Common { workspace: None, ..common.clone() }, io)?;
+            own.iter().try_for_each(|member| explain(&path, member, common, io))
         }
     }
-    Ok(())
 }
 
 /// The repositories of the workspace. Which workspace it is matters little: the answer names no
