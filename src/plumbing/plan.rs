@@ -265,6 +265,5 @@ fn shown(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod large;
 #[cfg(test)]
 mod tests;
