@@ -265,5 +265,4 @@ fn shown(path: &Path) -> String {
 }
 
 #[cfg(test)]
-#[cfg(test)]
 mod tests;
