@@ -43,7 +43,8 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     let reader = target.reader(&args.reader, io)?;
-    let show = target.ledger("show").flag("--unread", args.unread && !is_paged(args, &target, io)?);
+    let size = page_size(args, &target, io)?;
+    let show = target.ledger("show").flag("--unread", args.unread && size.is_none());
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
     let (show, mark, segment) = match args.wanted.is_empty() {
         true => {
@@ -53,12 +54,8 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         }
         false => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark, None),
     };
-    let print = print_stage(args, &target, segment.as_deref(), io)?;
+    let print = print_stage(args, &target, segment.as_deref(), size)?;
     Pipeline::start(&[show, print, mark], io)?.pass(io)
-}
-
-fn is_paged(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<bool> {
-    Ok(page_size(args, target, io)?.is_some())
 }
 
 /// The characters of a page: the option, the variable, the plan's.
@@ -89,9 +86,8 @@ fn print_stage(
     args: &Args,
     target: &Target,
     segment: Option<&str>,
-    io: &mut Io<'_>,
+    size: Option<u64>,
 ) -> Result<Stage> {
-    let size = page_size(args, target, io)?.map(|size| size.to_string());
     // What is named is to be shown, read or not: its first page.
     let first = (segment.is_none() && size.is_some()).then_some(1);
     let page = args.page.or(first).map(|page| page.to_string());
@@ -102,7 +98,7 @@ fn print_stage(
     }
     let print = stage(["auwai-ledger", "print", "--ack-fd", "3"])
         .option("--segment", segment)
-        .option("--max-chars", size)
+        .option("--max-chars", size.map(|size| size.to_string()))
         .option("--page", page)
         .flag("--unread", args.unread)
         .arg("--drain")
