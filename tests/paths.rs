@@ -146,6 +146,25 @@ fn a_folder_may_be_called_like_an_option() {
 }
 
 #[test]
+fn a_root_that_is_not_utf8_is_said_exactly() {
+    let sandbox = Sandbox::empty();
+    sandbox.write_bytes(b"caf\xe9/a", b"a");
+    let root = sandbox.root().join(OsStr::from_bytes(b"caf\xe9"));
+    let told = auwai(&sandbox, &root, &["plan", "--json"]);
+    let plan: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let under = |key: &str| {
+        let path = root.join(".auwai/fullread").join(key);
+        STANDARD.encode(path.as_os_str().as_bytes())
+    };
+    assert_eq!(plan["root_b64"], STANDARD.encode(root.as_os_str().as_bytes()));
+    assert_eq!(plan["coverage_b64"], under("coverage.sqlite"));
+    assert_eq!(plan["fullread_b64"], under("fullread.json"));
+    let export = std::fs::read(root.join(".auwai/fullread/fullread.json")).unwrap();
+    let export: serde_json::Value = serde_json::from_slice(&export).unwrap();
+    assert_eq!(export["root_b64"], plan["root_b64"]);
+}
+
+#[test]
 fn a_finding_may_begin_like_an_option() {
     let sandbox = Sandbox::repository();
     sandbox.write("a", "a");

@@ -1,6 +1,7 @@
 //! One scan: the walk's threads find what differs, worker threads read it, this thread writes.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -61,7 +62,8 @@ pub fn scan(
         Error::io("open", name, &e)
     })?;
     let (tokenizer, anew) = settle_tokenizer(ledger, options.tokenizer)?;
-    let work = Work { root: &folder, policy, tokenizer, young: Young::at(options.now), anew };
+    let young = Young::at(options.now);
+    let work = Work { root: &folder, policy, tokenizer, young, anew, unchanged: AtomicU64::new(0) };
     let mut writer = Writer::new(ledger, anew, progress)?;
     run(&work, options.threads, &mut writer)?;
     writer.note_git(policy)?;
@@ -93,6 +95,8 @@ struct Work<'a> {
     tokenizer: Tokenizer,
     young: Young,
     anew: bool,
+    /// Paths that are as they were: nothing more is done about them.
+    unchanged: AtomicU64,
 }
 
 /// An entry to read, and its row if it has one.
@@ -119,13 +123,17 @@ fn run(work: &Work<'_>, threads: usize, writer: &mut Writer<'_>) -> Result<()> {
             })
         });
         let known = writer.ledger.known()?;
+        writer.expect(known.len())?;
         let sorting = scope.spawn(move || sort(work, known, &entries, &jobs));
         for _ in 0..threads.max(1) {
             let (todo, done) = (todo.clone(), done.clone());
             scope.spawn(move || read_all(work, &todo, &done));
         }
         drop((todo, done));
-        let written = outcomes.iter().try_for_each(|done| writer.take(done));
+        let written = outcomes.iter().try_for_each(|done| {
+            writer.tell(work.unchanged.load(Ordering::Relaxed));
+            writer.take(done)
+        });
         drop(outcomes);
         let gone = join(sorting)?;
         writer.dirty = join(walking)??.dirty;
@@ -151,6 +159,7 @@ fn sort(
         entry.path.push_key(&mut key);
         let before = known.remove(key.as_slice());
         if !work.anew && before.as_ref().is_some_and(|before| is_unchanged(&entry, before)) {
+            work.unchanged.fetch_add(1, Ordering::Relaxed);
             continue;
         }
         let job = Job { entry, known: before.map(|before| before.id) };
@@ -193,6 +202,7 @@ struct Writer<'a> {
     batch: Batch,
     sum: Changes,
     files: u64,
+    of_files: Option<u64>,
     bytes: u64,
     chunks: usize,
     dirty: bool,
@@ -214,6 +224,7 @@ impl<'a> Writer<'a> {
             batch,
             sum,
             files: 0,
+            of_files: None,
             bytes: 0,
             chunks: 0,
             dirty: false,
@@ -221,12 +232,22 @@ impl<'a> Writer<'a> {
         })
     }
 
-    fn take(&mut self, done: Done) -> Result<()> {
+    /// Notes how many paths the last scan found, if it came to its end: about as many as there are.
+    fn expect(&mut self, known: usize) -> Result<()> {
+        self.of_files = self.ledger.meta("scanned")?.map(|_| known as u64);
+        Ok(())
+    }
+
+    /// Counts one more path, and says now and then how far the scan is.
+    fn tell(&mut self, unchanged: u64) {
         self.files += 1;
         if self.files.is_multiple_of(TELL) {
-            let (files, bytes) = (self.files, self.bytes);
-            (self.progress)(Progress { files, bytes, of_files: None });
+            let files = self.files + unchanged;
+            (self.progress)(Progress { files, bytes: self.bytes, of_files: self.of_files });
         }
+    }
+
+    fn take(&mut self, done: Done) -> Result<()> {
         match done.outcome {
             Outcome::Row(row) => {
                 if let Some(content) = &row.content {

@@ -98,11 +98,7 @@ impl Sum {
             chunks: self.chunks,
             tokens: self.tokens,
             repos,
-            workspace: None,
-            root: None,
-            coverage: None,
-            fullread: None,
-            existing: None,
+            ..Plan::default()
         }
     }
 }

@@ -38,8 +38,9 @@ impl Bar {
 
     /// Tells how far a scan has come.
     pub fn scanned(&self, progress: &Progress) {
-        let (files, mega) = (thousands(progress.files), thousands(progress.bytes >> 20));
-        self.0.set_message(format!("{}: {files} files, {mega} MiB", self.0.prefix()));
+        let (paths, mega) = (thousands(progress.files), thousands(progress.bytes >> 20));
+        let of = progress.of_files.map(|of| format!(" of {}", thousands(of))).unwrap_or_default();
+        self.0.set_message(format!("{}: {paths}{of} paths, {mega} MiB", self.0.prefix()));
         self.0.tick();
     }
 

@@ -12,6 +12,6 @@ mod types;
 
 pub use ids::{ByteRange, ChunkId, LineRange, QualifiedId, SegmentId, Tokens, is_name};
 pub use json::to_json;
-pub use path::RepoPath;
+pub use path::{RepoPath, path_from_wire, path_to_wire};
 pub use stream::{Reader, parse, write};
 pub use types::*;

@@ -1,8 +1,8 @@
 //! Paths inside a repository: bytes, `/` between components, and their form on the wire.
 
 use std::cmp::Ordering;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -54,21 +54,12 @@ impl RepoPath {
 
     /// The wire form: `path` (lossy when not UTF-8) and, only then, `path_b64`, which counts.
     pub fn to_wire(&self) -> (String, Option<String>) {
-        match std::str::from_utf8(&self.0) {
-            Ok(text) => (text.to_string(), None),
-            Err(_) => {
-                let lossy = String::from_utf8_lossy(&self.0).into_owned();
-                (lossy, Some(STANDARD.encode(&self.0)))
-            }
-        }
+        path_to_wire(Path::new(OsStr::from_bytes(&self.0)))
     }
 
     /// Back from [`RepoPath::to_wire`]; the error says what is wrong.
     pub fn from_wire(path: &str, path_b64: Option<&str>) -> Result<Self, String> {
-        let bytes = match path_b64 {
-            Some(text) => STANDARD.decode(text).map_err(|e| format!("bad path_b64: {e}"))?,
-            None => path.as_bytes().to_vec(),
-        };
+        let bytes = path_from_wire(path, path_b64)?.into_os_string().into_vec();
         Self::new(bytes).ok_or_else(|| format!("not a path inside a repository: '{path}'"))
     }
 
@@ -76,6 +67,27 @@ impl RepoPath {
     pub fn display(&self) -> std::borrow::Cow<'_, str> {
         visible::quote_path(&self.0)
     }
+}
+
+/// The wire form of any path: its text (lossy when not UTF-8) and, only then, its bytes in base64,
+/// for a key that ends in `_b64` and counts.
+pub fn path_to_wire(path: &Path) -> (String, Option<String>) {
+    let bytes = path.as_os_str().as_bytes();
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.to_string(), None),
+        Err(_) => (String::from_utf8_lossy(bytes).into_owned(), Some(STANDARD.encode(bytes))),
+    }
+}
+
+/// Back from [`path_to_wire`]; the error says what is wrong.
+pub fn path_from_wire(text: &str, b64: Option<&str>) -> Result<PathBuf, String> {
+    Ok(match b64 {
+        None => PathBuf::from(text),
+        Some(b64) => {
+            let bytes = STANDARD.decode(b64).map_err(|e| format!("bad base64: {e}"))?;
+            PathBuf::from(OsString::from_vec(bytes))
+        }
+    })
 }
 
 impl Ord for RepoPath {

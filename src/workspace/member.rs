@@ -1,7 +1,5 @@
 //! A repository in a workspace: what it is called, where it is, how much of it counts.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -10,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{StateDir, bad_name, folder_name, quote};
 use crate::error::{Error, Result};
-use crate::record::{RepoPath, is_name};
+use crate::record::{RepoPath, is_name, path_from_wire, path_to_wire};
 
 /// A repository of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,32 +42,10 @@ struct Stored {
     state_dir_b64: Option<String>,
 }
 
-/// An absolute path as text, and as base64 where the text does not say it.
-pub(super) fn to_wire(path: &Path) -> (String, Option<String>) {
-    match path.to_str() {
-        Some(text) => (text.to_string(), None),
-        None => (
-            path.to_string_lossy().into_owned(),
-            Some(STANDARD.encode(path.as_os_str().as_bytes())),
-        ),
-    }
-}
-
-/// Back from [`to_wire`].
-pub(super) fn from_wire(text: String, b64: Option<String>) -> std::result::Result<PathBuf, String> {
-    match b64 {
-        None => Ok(PathBuf::from(text)),
-        Some(b64) => {
-            let bytes = STANDARD.decode(b64).map_err(|e| format!("bad base64: {e}"))?;
-            Ok(PathBuf::from(OsString::from_vec(bytes)))
-        }
-    }
-}
-
 impl From<Member> for Stored {
     fn from(member: Member) -> Stored {
-        let (path, path_b64) = to_wire(&member.path);
-        let (state_dir, state_dir_b64) = member.state_dir.as_deref().map(to_wire).unzip();
+        let (path, path_b64) = path_to_wire(&member.path);
+        let (state_dir, state_dir_b64) = member.state_dir.as_deref().map(path_to_wire).unzip();
         let only = member.only.iter().map(|dir| dir.to_wire().0).collect();
         let plain = member.only.iter().all(|dir| dir.to_wire().1.is_none());
         let encoded = || member.only.iter().map(|dir| STANDARD.encode(dir.as_bytes())).collect();
@@ -96,11 +72,12 @@ impl TryFrom<Stored> for Member {
         let only = stored.only.iter().enumerate();
         let only = only.map(|(at, dir)| RepoPath::from_wire(dir, b64(at)));
         let only = only.collect::<std::result::Result<_, _>>()?;
-        let path = from_wire(stored.path, stored.path_b64)?;
+        let path = path_from_wire(&stored.path, stored.path_b64.as_deref())?;
         if !path.is_absolute() {
             return Err(format!("the path of '{}' is not absolute", stored.name));
         }
-        let state_dir = stored.state_dir.map(|text| from_wire(text, stored.state_dir_b64));
+        let b64 = stored.state_dir_b64.as_deref();
+        let state_dir = stored.state_dir.map(|text| path_from_wire(&text, b64));
         Ok(Member { name: stored.name, path, only, state_dir: state_dir.transpose()? })
     }
 }

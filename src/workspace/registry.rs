@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::config::{read_json, write_json};
-use super::member::{from_wire, to_wire};
 use super::quote;
 use crate::error::{Error, Result};
+use crate::record::{path_from_wire, path_to_wire};
 use crate::store::db::lock;
 
 /// The file of names, where there is one.
@@ -90,12 +90,12 @@ impl Registry {
 
 impl Entry {
     fn of((name, root): &(String, PathBuf)) -> Entry {
-        let (text, root_b64) = to_wire(root);
+        let (text, root_b64) = path_to_wire(root);
         Entry { name: name.clone(), root: text, root_b64 }
     }
 
     fn parse(self, file: &Path) -> Result<(String, PathBuf)> {
-        let root = from_wire(self.root, self.root_b64).map_err(|e| {
+        let root = path_from_wire(&self.root, self.root_b64.as_deref()).map_err(|e| {
             Error::failed("damaged", format!("'{}' cannot be understood", quote(file))).because(e)
         })?;
         Ok((self.name, root))

@@ -46,6 +46,7 @@ no porcelain-verify auwai verify --json
 out porcelain-unread auwai unread --json
 out index auwai index --json
 out survey auwai workspace survey --json
+out recount auwai-ledger scan --repo . --progress --tokenizer bytes/4
 sed -i '1s/let/LET/' src/main.rs
 no show-changed auwai-ledger show -W . --segment read-1 --json
 no porcelain-usage auwai --json nonsense
@@ -124,6 +125,8 @@ fn everything_that_a_run_writes_is_described() {
     let types: BTreeSet<String> = Record::TYPES.iter().map(|kind| kind.to_string()).collect();
     assert_eq!(seen, types);
     check_ends(&outputs);
+    check_repos(&outputs);
+    check_progress(&outputs);
     check_errors(&outputs);
 }
 
@@ -135,12 +138,15 @@ fn kind(line: &str) -> String {
 /// A finite stream ends with a record that counts what it is about.
 fn check_ends(outputs: &BTreeMap<String, Vec<String>>) {
     for (name, of) in [
+        ("scan", "sync"),
         ("files", "file"),
         ("why", "file"),
         ("chunks", "chunk"),
         ("plan", "segment"),
         ("adopt", "plan"),
         ("segments", "segment"),
+        ("coverage-before", "unread"),
+        ("coverage", "unread"),
         ("coverage-unread", "unread"),
         ("show", "body"),
         ("status-repo", "status"),
@@ -152,6 +158,25 @@ fn check_ends(outputs: &BTreeMap<String, Vec<String>>) {
         assert_eq!(last, Record::End(end), "{name}");
         assert!(count > 0, "{name}");
     }
+}
+
+/// A verb that opens repositories says so, before anything else of each.
+fn check_repos(outputs: &BTreeMap<String, Vec<String>>) {
+    for name in ["scan", "files", "why", "chunks", "show", "status-repo", "verify-before"] {
+        assert_eq!(kind(&outputs[name][0]), "repo", "{name}");
+    }
+}
+
+/// A scan knows from the one before how many paths there are.
+fn check_progress(outputs: &BTreeMap<String, Vec<String>>) {
+    let told = |name: &str| {
+        let line = outputs[name].iter().find(|line| kind(line) == "progress").unwrap();
+        let Record::Progress(progress) = record::parse(line).unwrap() else { panic!("{line}") };
+        (progress.files, progress.of_files)
+    };
+    let paths = outputs["files"].iter().filter(|line| kind(line) == "file").count() as u64;
+    assert_eq!(told("scan"), (1_000, None));
+    assert_eq!(told("recount"), (1_000, Some(paths)));
 }
 
 /// With `--json` a failure is the last record on standard output.

@@ -1,12 +1,10 @@
 //! `auwai-ledger adopt`: a plan becomes the plan in force.
 
-use std::path::Path;
-
 use super::Ledger;
 use super::target::{FullReadOptions, owner};
 use crate::cli::{Io, Tool};
 use crate::error::Result;
-use crate::record::{self, End, Plan};
+use crate::record::{self, End, Plan, path_to_wire};
 use crate::store::coverage::{Adopted, Coverage, fullread_path, ledger_path};
 use crate::workspace::Workspace;
 
@@ -48,12 +46,17 @@ fn tell(adopted: &Adopted, io: &mut Io<'_>) {
 
 fn located(adopted: Adopted, workspace: &Workspace) -> Plan {
     let dir = workspace.fullread_dir();
-    let text = |path: &Path| Some(path.to_string_lossy().into_owned());
+    let (root, root_b64) = path_to_wire(workspace.root());
+    let (coverage, coverage_b64) = path_to_wire(&ledger_path(&dir));
+    let (fullread, fullread_b64) = path_to_wire(&fullread_path(&dir));
     Plan {
         workspace: Some(workspace.name().to_string()),
-        root: text(workspace.root()),
-        coverage: text(&ledger_path(&dir)),
-        fullread: text(&fullread_path(&dir)),
+        root: Some(root),
+        root_b64,
+        coverage: Some(coverage),
+        coverage_b64,
+        fullread: Some(fullread),
+        fullread_b64,
         existing: Some(adopted.existing),
         ..adopted.plan
     }

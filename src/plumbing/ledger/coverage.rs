@@ -10,8 +10,8 @@ use crate::store::coverage::{Placed, PlannedChunk};
 /// List the chunks of the plan, read or not
 ///
 /// In reading order, one record a chunk: `read`, or `unread` with its segment and whether a reader
-/// has that; then `end`, whose `of` is `unread` with --unread and else `chunk`. This asks the plan
-/// alone; verify asks the tree as it is.
+/// has that; then `end`, which counts the unread ones. This asks the plan alone; verify asks the
+/// tree as it is.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -27,14 +27,11 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let mut count = 0;
     each(&coverage, |placed| {
         let chunks = coverage.chunks_of(placed)?;
+        count += chunks.iter().filter(|chunk| !chunk.complete).count() as u64;
         let mut wanted = chunks.iter().filter(|chunk| !(args.unread && chunk.complete));
-        wanted.try_for_each(|chunk| {
-            count += 1;
-            put(chunk, placed, io)
-        })
+        wanted.try_for_each(|chunk| put(chunk, placed, io))
     })?;
-    let of = if args.unread { "unread" } else { "chunk" };
-    record::write(io.out, &End { of: of.to_string(), count })
+    record::write(io.out, &End { of: "unread".into(), count })
 }
 
 fn put(chunk: &PlannedChunk<'_>, placed: &Placed, io: &mut Io<'_>) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::index::{self, Options};
 use crate::plumbing::ledger::source::Source;
 use crate::plumbing::ledger::{Repos, StateOption};
-use crate::record::{self, RepoPath};
+use crate::record::{self, End, Repo, RepoPath};
 use crate::store::ledger::Ledger;
 use crate::text::Tokenizer;
 
@@ -16,8 +16,8 @@ use crate::text::Tokenizer;
 /// Every path below the root gets exactly one fate. Only files whose stat data differ from the last
 /// scan are read. A first scan that was interrupted goes on where it stopped.
 ///
-/// Writes one `sync` record a repository. Files that cannot be read are counted in a message on
-/// standard error, and are no failure.
+/// Writes a `repo` and a `sync` record for each repository, then `end`. Files that cannot be read are
+/// counted in a message on standard error, and are no failure.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -42,21 +42,25 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let state_dir = args.state.resolve(io.world);
-    for repo in args.repos.required()? {
+    let repos = args.repos.required()?;
+    for repo in repos {
         let mut source = Source::named(repo, state_dir.as_deref(), io.world)?;
         source.only = subtrees(&args.only)?;
         scan_one(&args, &source, io)?;
     }
-    Ok(())
+    record::write(io.out, &End { of: "sync".into(), count: repos.len() as u64 })
 }
 
 fn subtrees(only: &[OsString]) -> Result<Vec<RepoPath>> {
     only.iter().map(|dir| super::subtree(dir)).collect()
 }
 
-/// Scans one repository and writes its `sync` record.
+/// Scans one repository and writes its `repo` and `sync` records. The first says what is known
+/// before the scan: where the repository is, and git's HEAD.
 fn scan_one(args: &Args, source: &Source, io: &mut Io<'_>) -> Result<()> {
     let policy = source.policy(io.world)?;
+    let head = policy.head().map(str::to_string);
+    record::write(io.out, &Repo { head, ..Repo::at(&source.name, &source.root) })?;
     source.state.create()?;
     let mut ledger = Ledger::open_or_create(&source.state.ledger())?;
     let options = Options {

@@ -11,7 +11,7 @@ use super::{Repos, StateOption};
 use crate::admit::{Policy, Verdict};
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::record::{self, End, Fate, File, RepoPath};
+use crate::record::{self, End, Fate, File, Repo, RepoPath};
 use crate::store::ledger::{Ledger, Row};
 use crate::text::{self, Class};
 use crate::visible::quote_path;
@@ -44,6 +44,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let mut source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
     source.only = args.only.iter().map(|dir| super::subtree(dir)).collect::<Result<_>>()?;
     let why = Why { policy: source.policy(io.world)?, ledger: source.ledger().ok(), source };
+    record::write(io.out, &why.repo()?)?;
     let mut count = 0;
     for word in args.stdin.words(&args.paths, io.input) {
         let word = word?;
@@ -62,6 +63,14 @@ struct Why {
 }
 
 impl Why {
+    /// The record that opens the answers; without an index it says only where the repository is.
+    fn repo(&self) -> Result<Repo> {
+        match &self.ledger {
+            Some(ledger) => self.source.record(ledger),
+            None => Ok(Repo::at(&self.source.name, &self.source.root)),
+        }
+    }
+
     /// The record of a path; `None` for one that is neither there nor tracked.
     fn explain(&self, path: &RepoPath) -> Result<Option<File>> {
         let found = std::fs::symlink_metadata(path.under(&self.source.root));

@@ -19,7 +19,8 @@ pub struct Policy {
     pub segment_budget: Tokens,
     /// The tokenizer.
     pub tokenizer: String,
-    /// The subtrees that the plan is bounded to, by repository: `name/dir`.
+    /// The subtrees that the plan is bounded to, by repository: `name/dir`, `dir` quoted as git
+    /// quotes a path where it is not plain UTF-8.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub scope: Vec<String>,
     /// The globs of `--order`, first first.
@@ -115,7 +116,7 @@ pub struct PlanRepo {
 }
 
 /// The sum of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// A hash of the policy and the segment skeleton.
     pub id: String,
@@ -133,12 +134,21 @@ pub struct Plan {
     /// The workspace's root; added by `adopt`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub root: Option<String>,
+    /// The root's path in base64, only when not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub root_b64: Option<String>,
     /// Where the coverage ledger is; added by `adopt`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub coverage: Option<String>,
+    /// The ledger's path in base64, only when not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub coverage_b64: Option<String>,
     /// Where `fullread.json` is; added by `adopt`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fullread: Option<String>,
+    /// The file's path in base64, only when not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fullread_b64: Option<String>,
     /// Whether the plan was there before and nothing was changed; added by `adopt`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub existing: Option<bool>,

@@ -1,11 +1,10 @@
 //! What frames a stream: where it begins, how far it is, where it ends, what went wrong.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
+
+use crate::record::path_to_wire;
 
 /// Opens a repository's part of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,14 +30,8 @@ pub struct Repo {
 impl Repo {
     /// The repository called `name` with this root, and nothing more known about it.
     pub fn at(name: &str, root: &Path) -> Repo {
-        let bytes = root.as_os_str().as_bytes();
-        let raw = std::str::from_utf8(bytes).is_err();
-        Repo {
-            name: name.to_string(),
-            path: String::from_utf8_lossy(bytes).into_owned(),
-            path_b64: raw.then(|| STANDARD.encode(bytes)),
-            ..Repo::default()
-        }
+        let (path, path_b64) = path_to_wire(root);
+        Repo { name: name.to_string(), path, path_b64, ..Repo::default() }
     }
 }
 
@@ -54,11 +47,11 @@ pub struct End {
 /// How far a scan has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Files looked at.
+    /// Paths looked at.
     pub files: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// Files there are, where known.
+    /// Paths that the last scan found: about how many there are. Absent in a first scan.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub of_files: Option<u64>,
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{Coverage, InForce, files_lock, fullread_path, in_force, to_json};
 use crate::error::{Error, Result};
-use crate::record::{PlanRepo, Policy};
+use crate::record::{PlanRepo, Policy, path_to_wire};
 use crate::store::db::{Fault, Work};
 use crate::store::file;
 
@@ -36,6 +36,8 @@ struct Head<'a> {
     v: u8,
     workspace: &'a str,
     root: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root_b64: Option<String>,
     generation: u64,
     plan: &'a str,
     policy: &'a Policy,
@@ -88,10 +90,12 @@ impl Coverage {
 
 /// Everything before the segments, its object left open.
 fn head(now: &InForce, owner: Owner<'_>) -> Result<String> {
+    let (root, root_b64) = path_to_wire(owner.root);
     let head = to_json(&Head {
         v: 1,
         workspace: owner.name,
-        root: owner.root.to_string_lossy().into_owned(),
+        root,
+        root_b64,
         generation: now.generation,
         plan: &now.plan.id,
         policy: &now.policy,

@@ -48,11 +48,7 @@ pub(crate) fn plan(segments: u64, chunks: u64, window: u64) -> Vec<u8> {
         chunks: segments * chunks,
         tokens: Tokens(segments * (chunks * 10 + 64)),
         repos: repos.into(),
-        workspace: None,
-        root: None,
-        coverage: None,
-        fullread: None,
-        existing: None,
+        ..Plan::default()
     };
     write(&mut out, &plan).unwrap();
     write(&mut out, &End { of: "segment".into(), count: segments + 1 }).unwrap();

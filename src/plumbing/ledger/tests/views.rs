@@ -49,7 +49,7 @@ fn coverage_lists_each_planned_chunk() {
     let is_read = |record: &Record| matches!(record, Record::Read(read) if read.path.is_some());
     let read: Vec<bool> = all[..6].iter().map(is_read).collect();
     assert_eq!(read, [true, true, true, false, false, false]);
-    assert!(matches!(&all[6], Record::End(end) if end.of == "chunk" && end.count == 6));
+    assert!(matches!(&all[6], Record::End(end) if end.of == "unread" && end.count == 3));
     let unread = desk.run(&["coverage", "--unread"]).unwrap();
     let why = |record: &Record| match record {
         Record::Unread(one) => {
