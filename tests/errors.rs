@@ -102,7 +102,7 @@ hint: index it with `auwai index --repo [W]/r`
 "#]]
     );
     assert_data_eq!(
-        told(&site, &site.sh("auwai-ledger verify --workspace .")),
+        told(&site, &site.sh("auwai-ledger verify --no-scan --workspace .")),
         str![[r#"
 exit 3
 auwai-ledger: '[W]/r' is not indexed yet

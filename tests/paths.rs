@@ -1,11 +1,15 @@
 //! Paths and words that are listed and taken, whatever they are made of.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use auwai::record::{self, Record};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::support::git::{Sandbox, fields};
 

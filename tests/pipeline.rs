@@ -77,6 +77,18 @@ fn printed_lines_do_the_same_in_a_shell() {
 }
 
 #[test]
+fn verify_is_one_stage_that_looks_at_the_tree() {
+    let site = tree();
+    site.ok(&["run", "--", "cat"]);
+    let (lines, _) = traced(&site, &["verify"]);
+    assert_eq!(lines, [format!("auwai-ledger verify --workspace {}", site.path("w").display())]);
+    site.write("dir/alpha.rs", "other text\n");
+    for (options, code) in [("--no-scan", 0), ("--planned", 0), ("", 1), ("--no-scan", 1)] {
+        site.sh(&format!("auwai-ledger verify --workspace . {options}")).expect_code(code);
+    }
+}
+
+#[test]
 fn a_producer_that_dies_changes_nothing() {
     let site = tree();
     site.ok(&["plan"]);

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use super::Stat;
 use super::chain::{Dir, Ruling};
 use super::gitdir::is_repository;
 use super::policy::Policy;
@@ -34,12 +35,23 @@ enum Step {
 impl Policy {
     /// Whether git's index has exactly this path.
     pub fn is_tracked(&self, path: &RepoPath) -> bool {
+        self.entry_of(path).is_some()
+    }
+
+    /// In git: whether the file now at `path` is tracked and, by its stat data, as git's index has
+    /// it.
+    pub fn is_clean(&self, path: &RepoPath, now: &Stat) -> Option<bool> {
+        let clean = |entry| !self.is_dirty(entry, Some(now));
+        self.in_git().then(|| self.entry_of(path).is_some_and(clean))
+    }
+
+    fn entry_of(&self, path: &RepoPath) -> Option<usize> {
         let mut full = self.top_path().to_vec();
         if !full.is_empty() {
             full.push(b'/');
         }
         full.extend_from_slice(path.as_bytes());
-        self.tracked().find(&full).0.is_some()
+        self.tracked().find(&full).0
     }
 
     /// Where `path` stands, whether it exists or not. `is_dir`: a directory and no link to one.

@@ -9,4 +9,4 @@ mod world;
 
 pub use signals::{Signals, last_words};
 pub use start::{ERRORS, Io, Tool, Verdict, start, start_with};
-pub use world::World;
+pub use world::{DEFAULT_READER, World};

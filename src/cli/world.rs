@@ -6,8 +6,12 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::parse::name;
 use crate::error::{Error, Result};
 use crate::visible::quote_path;
+
+/// The reader that acts when none is named.
+pub const DEFAULT_READER: &str = "default";
 
 /// A snapshot of the process's surroundings.
 #[derive(Debug, Clone)]
@@ -70,6 +74,36 @@ impl World {
     pub fn state_home(&self) -> Option<PathBuf> {
         let set = self.var("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
         set.or_else(|| Some(Path::new(self.var("HOME")?).join(".local/state")))
+    }
+
+    /// The folder that `--state-dir` or `AUWAI_STATE_DIR` names for state, if either does.
+    pub fn state_dir(&self, typed: Option<&Path>) -> Option<PathBuf> {
+        let named = typed.or_else(|| self.var("AUWAI_STATE_DIR").map(Path::new))?;
+        Some(self.absolute(named))
+    }
+
+    /// The reader that `--reader` or `AUWAI_READER` names, if either does.
+    ///
+    /// # Errors
+    /// A usage error when the variable does not hold a name.
+    pub fn named_reader(&self, typed: Option<&str>) -> Result<Option<String>> {
+        if let Some(typed) = typed {
+            return Ok(Some(typed.to_string()));
+        }
+        let set = self.var("AUWAI_READER").map(OsStr::to_string_lossy);
+        set.map(|set| name(&set)).transpose().map_err(|e| {
+            Error::usage("AUWAI_READER is not the name of a reader")
+                .because(e)
+                .hint("name one for this command: `--reader NAME`")
+        })
+    }
+
+    /// The reader who acts: the one named, else [`DEFAULT_READER`].
+    ///
+    /// # Errors
+    /// As [`World::named_reader`].
+    pub fn reader(&self, typed: Option<&str>) -> Result<String> {
+        Ok(self.named_reader(typed)?.unwrap_or_else(|| DEFAULT_READER.to_string()))
     }
 
     /// The time now, RFC 3339 in UTC with whole seconds.

@@ -42,6 +42,8 @@ fn delivered(body: &Body) -> Read {
         bytes: Some(body.bytes),
         body: body.body_hash.clone(),
         file: body.file_hash.clone(),
+        head: body.head.clone(),
+        clean: body.clean,
         ..Read::of(body.repo.clone(), body.id)
     }
 }

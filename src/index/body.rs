@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::admit::{Policy, Stat};
 use crate::beneath::Root;
 use crate::record::Body;
 use crate::store::ledger::{Cut, Row};
@@ -15,20 +16,30 @@ use crate::text::{self, Encoding};
 pub struct BodyReader<'a> {
     root: &'a Root,
     name: &'a str,
-    open: Option<(i64, File)>,
+    git: Option<&'a Policy>,
+    open: Option<Open>,
+}
+
+/// The file that chunks come from.
+struct Open {
+    row: i64,
+    file: File,
+    clean: Option<bool>,
 }
 
 impl<'a> BodyReader<'a> {
-    /// A reader of the repository called `name`.
-    pub fn new(root: &'a Root, name: &'a str) -> Self {
-        BodyReader { root, name, open: None }
+    /// A reader of the repository called `name`. With `git` the records say what git has.
+    pub fn new(root: &'a Root, name: &'a str, git: Option<&'a Policy>) -> Self {
+        BodyReader { root, name, git, open: None }
     }
 
     /// The chunk, or `None` when the file does not hold the indexed bytes there any more.
     pub fn read(&mut self, row: &Row, cut: &Cut, complete: bool) -> Option<Body> {
         let encoding: Encoding = row.encoding.as_deref()?.parse().ok()?;
         let mut bytes = vec![0; usize::try_from(cut.bytes.to - cut.bytes.from).ok()?];
-        self.file(row)?.read_exact_at(&mut bytes, cut.bytes.from).ok()?;
+        let Open { file, clean, .. } = self.open(row)?;
+        file.read_exact_at(&mut bytes, cut.bytes.from).ok()?;
+        let clean = *clean;
         if *blake3::hash(&bytes).as_bytes() != cut.body {
             return None;
         }
@@ -50,14 +61,19 @@ impl<'a> BodyReader<'a> {
             text_b64: (!exact).then(|| STANDARD.encode(&bytes)),
             body_hash: Some(hex(&cut.body)),
             file_hash: row.hash.as_ref().map(hex),
+            head: self.git.and_then(Policy::head).map(str::to_string),
+            clean,
         })
     }
 
-    fn file(&mut self, row: &Row) -> Option<&File> {
-        if self.open.as_ref().is_none_or(|(id, _)| *id != row.id) {
-            self.open = Some((row.id, self.root.open_file(&row.path).ok()?));
+    fn open(&mut self, row: &Row) -> Option<&Open> {
+        if self.open.as_ref().is_none_or(|open| open.row != row.id) {
+            let file = self.root.open_file(&row.path).ok()?;
+            let stat = Stat::from(&rustix::fs::fstat(&file).ok()?);
+            let clean = self.git.and_then(|git| git.is_clean(&row.path, &stat));
+            self.open = Some(Open { row: row.id, file, clean });
         }
-        self.open.as_ref().map(|(_, file)| file)
+        self.open.as_ref()
     }
 }
 

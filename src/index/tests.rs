@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Scans over small trees, with the truth taken from the file system.
 
 use std::collections::BTreeMap;
@@ -8,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use super::{BodyReader, Options, scan};
 use crate::admit::{Policy, Surroundings};
 use crate::beneath::Root;
-use crate::record::{ChunkId, Fate, RepoPath, Sync};
+use crate::record::{ChunkId, Fate, Read, RepoPath, Sync};
 use crate::store::ledger::{Evidence, Ledger, MarkOutcome, Row};
 use crate::text::Tokenizer;
 
@@ -67,14 +68,14 @@ impl Tree {
     }
 
     fn mark(&self, ids: &[ChunkId]) -> Vec<MarkOutcome> {
-        let evidence =
-            Evidence { reader: "t", how: "shown", at: "2026-01-01T00:00:00Z", head: None };
-        self.ledger().mark(ids, &evidence).unwrap()
+        let evidence = Evidence { reader: "t", how: "shown", at: "2026-01-01T00:00:00Z" };
+        let reads: Vec<Read> = ids.iter().map(|id| Read::of("r", *id)).collect();
+        self.ledger().mark(&reads, evidence).unwrap()
     }
 
     fn read(&self, path: &str) -> Vec<bool> {
-        let ledger = self.ledger();
-        self.ids(path).into_iter().map(|id| ledger.is_read(id).unwrap()).collect()
+        let read = self.ledger().read_ids().unwrap();
+        self.ids(path).iter().map(|id| read.contains(id)).collect()
     }
 }
 
@@ -217,11 +218,11 @@ fn a_body_that_was_tampered_with_is_not_shown() {
     let row = tree.rows()["a"].clone();
     let cut = tree.ledger().cuts(row.id).unwrap()[0].clone();
     let root = Root::open(&tree.root()).unwrap();
-    assert_eq!(BodyReader::new(&root, "r").read(&row, &cut, false).unwrap().text, "one\n");
+    assert_eq!(BodyReader::new(&root, "r", None).read(&row, &cut, false).unwrap().text, "one\n");
     tree.write("a", "two\n");
-    assert!(BodyReader::new(&root, "r").read(&row, &cut, false).is_none());
+    assert!(BodyReader::new(&root, "r", None).read(&row, &cut, false).is_none());
     fs::remove_file(tree.root().join("a")).unwrap();
-    assert!(BodyReader::new(&root, "r").read(&row, &cut, false).is_none());
+    assert!(BodyReader::new(&root, "r", None).read(&row, &cut, false).is_none());
 }
 
 #[test]

@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Properties of whole plans, against costs reckoned here from the rules and not by the packer.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Examples of whole plans, and how full segments are.
 
 use super::*;

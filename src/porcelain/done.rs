@@ -33,10 +33,10 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let reader = target.reader(&args.reader, io)?;
+    let reader = io.world.reader(args.reader.reader.as_deref())?;
     let segment = match args.segment.id() {
         Some(id) => id,
-        None => target.active(&reader, io)?,
+        None => target.active(&reader, &target.status(io)?)?,
     };
     let close = target.ledger("close").arg("--reader").arg(&reader);
     let close = close.arg("--segment").arg(segment.to_string());
@@ -47,8 +47,8 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         (None, None) => close,
     };
     // A summary on standard input is for the stage to read.
-    Pipeline::start_with(&[close], Stdio::inherit(), io)?.records(io, |_, _| Ok(()))?;
-    let status = target.status(io)?;
+    let closing = Pipeline::start_with(&[close], Stdio::inherit(), io)?;
+    let status = status_of(closing, io)?;
     if common.json {
         return record::write(io.out, &status);
     }
@@ -75,11 +75,14 @@ fn what_now(status: &Status, target: &Target) -> String {
     format!("go on: auwai {verb}{}", target.flag())
 }
 
-/// The records of a collected pipeline that are of one kind.
-pub fn status_of(records: Vec<Record>) -> Result<Status> {
-    let found = records.into_iter().find_map(|record| match record {
-        Record::Status(status) => Some(status),
-        _ => None,
-    });
-    found.ok_or_else(|| Error::failed("cut-off", "the ledger gave no status"))
+/// The status that a pipeline tells.
+pub fn status_of(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Status> {
+    let mut status = None;
+    pipeline.records(io, |record, _| {
+        if let Record::Status(told) = record {
+            status = Some(told);
+        }
+        Ok(())
+    })?;
+    status.ok_or_else(|| Error::failed("cut-off", "the ledger gave no status"))
 }

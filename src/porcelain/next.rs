@@ -21,7 +21,8 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let claim = target.ledger("claim").arg("--reader").arg(target.reader(&args.reader, io)?);
+    let claim =
+        target.ledger("claim").arg("--reader").arg(io.world.reader(args.reader.reader.as_deref())?);
     let with = target.flag();
     let claim = claim.option("--with", (!with.is_empty()).then(|| with.trim_start().to_string()));
     for record in collect_records(&[claim], io)? {

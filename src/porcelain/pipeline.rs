@@ -105,6 +105,19 @@ impl Pipeline {
         Self::join(stages, input, None, io)
     }
 
+    /// Starts the stages, and writes `input` to the first one. One that does not take it says why
+    /// itself.
+    pub fn start_on(stages: &[Stage], input: &[u8], io: &mut Io<'_>) -> Result<Pipeline> {
+        let (reader, mut writer) = std::io::pipe().map_err(|e| Error::io("make", "a pipe", &e))?;
+        let pipeline = Self::start_with(stages, Stdio::from(reader), io)?;
+        match writer.write_all(input) {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Error::io("write to", "a pipe", &e))
+            }
+            _ => Ok(pipeline),
+        }
+    }
+
     /// Starts the stages; what the acknowledging one prints goes into `sink`.
     pub fn start_into(stages: &[Stage], sink: PipeWriter, io: &mut Io<'_>) -> Result<Pipeline> {
         Self::join(stages, Stdio::null(), Some(sink), io)

@@ -72,39 +72,41 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 /// Makes the plan unless there is one, and returns it.
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
-    let adopt = target.ledger("adopt").flag("--force", args.force);
-    let standing = if args.shape.is_typed() { None } else { policy(target, io)? };
-    let stages = match standing {
-        // Nothing was said of another plan: this one stays, or is made again as it was.
-        Some(_) if !args.force => vec![target.ledger("segments").arg("--plan"), adopt],
-        Some(policy) => {
-            vec![target.ledger("chunks"), plan_stage(&Shape::of(&policy), target, io), adopt]
-        }
-        None => vec![target.ledger("chunks"), plan_stage(&args.shape, target, io), adopt],
+    let standing = match args.shape.is_typed() {
+        true => None,
+        false => target.status(io)?.policy,
     };
+    match standing {
+        // Nothing was said of another plan: this one stays, or is made again as it was.
+        Some(policy) if !args.force => keep(&policy, target, io),
+        Some(policy) => make(&Shape::of(&policy), args.force, target, io),
+        None => make(&args.shape, args.force, target, io),
+    }
+}
+
+/// The plan that is there: its policy alone is enough for `adopt` to keep it.
+fn keep(policy: &Policy, target: &Target, io: &mut Io<'_>) -> Result<Plan> {
+    let mut line = Vec::new();
+    crate::record::write(&mut line, policy)?;
+    adopted(Pipeline::start_on(&[target.ledger("adopt")], &line, io)?, io)
+}
+
+fn make(shape: &Shape, force: bool, target: &Target, io: &mut Io<'_>) -> Result<Plan> {
+    let adopt = target.ledger("adopt").flag("--force", force);
+    let stages = [target.ledger("chunks"), plan_stage(shape, target, io), adopt];
+    adopted(Pipeline::start(&stages, io)?, io)
+}
+
+/// What `adopt`, at the end of a pipeline, says.
+fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
     let mut plan = None;
-    Pipeline::start(&stages, io)?.records(io, |record, _| {
+    pipeline.records(io, |record, _| {
         if let Record::Plan(made) = record {
             plan = Some(made);
         }
         Ok(())
     })?;
     plan.ok_or_else(|| Error::failed("cut-off", "the plan was not kept"))
-}
-
-/// The policy of the plan that is there.
-fn policy(target: &Target, io: &mut Io<'_>) -> Result<Option<Policy>> {
-    if target.status(io)?.plan.is_none() {
-        return Ok(None);
-    }
-    let mut policy = None;
-    Pipeline::start(&[target.ledger("segments").arg("--plan")], io)?.records(io, |record, _| {
-        if let Record::Policy(standing) = record {
-            policy = Some(standing);
-        }
-        Ok(())
-    })?;
-    Ok(policy)
 }
 
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.

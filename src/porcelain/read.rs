@@ -7,7 +7,7 @@ use super::pipeline::{Pipeline, Stage, stage};
 use super::target::Target;
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::record::SegmentId;
+use crate::record::Status;
 
 /// Print the text of the active segment, and mark what was taken as read
 ///
@@ -42,14 +42,19 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let reader = target.reader(&args.reader, io)?;
-    let size = page_size(args, &target, io)?;
+    let reader = io.world.reader(args.reader.reader.as_deref())?;
+    let (size, segment) = (page_size(args, io)?, args.segment.id());
+    // What is typed in full needs no look at the plan.
+    let status = match size.is_some() && segment.is_some() {
+        true => Status::default(),
+        false => target.status(io)?,
+    };
+    let size = size.or(status.policy.as_ref().and_then(|policy| policy.page));
     let show = target.ledger("show").flag("--unread", args.unread && size.is_none());
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
     let (show, mark, segment) = match args.wanted.is_empty() {
         true => {
-            let id = segment(args, &target, &reader, io)?;
-            let id = id.to_string();
+            let id = segment.map_or_else(|| target.active(&reader, &status), Ok)?.to_string();
             (show.arg("--segment").arg(&id), mark.arg("--segment").arg(&id), Some(id))
         }
         false => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark, None),
@@ -58,27 +63,18 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     Pipeline::start(&[show, print, mark], io)?.pass(io)
 }
 
-/// The characters of a page: the option, the variable, the plan's.
-fn page_size(args: &Args, target: &Target, io: &mut Io<'_>) -> Result<Option<u64>> {
-    if let Some(size) = args.max_chars {
-        return Ok(Some(size));
+/// The characters of a page, when the option or the variable says them.
+fn page_size(args: &Args, io: &Io<'_>) -> Result<Option<u64>> {
+    if args.max_chars.is_some() {
+        return Ok(args.max_chars);
     }
-    match io.world.text("AUWAI_MAX_CHARS") {
-        Some(text) => match text.parse() {
-            Ok(0) | Err(_) => {
-                Err(Error::usage(format!("AUWAI_MAX_CHARS is not a number above 0: '{text}'"))
-                    .hint("set it to a number of characters, such as 30000"))
-            }
-            Ok(size) => Ok(Some(size)),
-        },
-        None => target.plan_page(io),
-    }
-}
-
-fn segment(args: &Args, target: &Target, reader: &str, io: &mut Io<'_>) -> Result<SegmentId> {
-    match args.segment.id() {
-        Some(id) => Ok(id),
-        None => target.active(reader, io),
+    let Some(text) = io.world.text("AUWAI_MAX_CHARS") else { return Ok(None) };
+    match text.parse() {
+        Ok(0) | Err(_) => {
+            Err(Error::usage(format!("AUWAI_MAX_CHARS is not a number above 0: '{text}'"))
+                .hint("set it to a number of characters, such as 30000"))
+        }
+        Ok(size) => Ok(Some(size)),
     }
 }
 

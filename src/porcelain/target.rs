@@ -5,11 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::done::status_of;
-use super::options::{Common, ReaderOption};
-use super::pipeline::{Stage, collect_records, stage};
+use super::options::Common;
+use super::pipeline::{Pipeline, Stage, stage};
 use super::registry;
 use crate::cli::Io;
-use crate::cli::parse::{NamedRepo, name};
+use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
 use crate::record::{SegmentId, Status};
 use crate::visible::quote_path;
@@ -46,7 +46,7 @@ impl Target {
     pub fn open(common: &Common, io: &mut Io<'_>) -> Result<Target> {
         let named = common.workspace.clone();
         let variable = || io.world.var("AUWAI_WORKSPACE").map(PathBuf::from);
-        let state_dir = state_dir(common, io);
+        let state_dir = io.world.state_dir(common.state_dir.as_deref());
         let workspace = match named.clone().or_else(variable) {
             Some(typed) => {
                 Workspace::open(&typed, &io.world.cwd, &registry(io), state_dir.as_deref())?
@@ -96,44 +96,22 @@ impl Target {
         format!("{what} {} at {root}", self.workspace.name())
     }
 
-    /// The reader: the option, `AUWAI_READER`, else `default`.
-    ///
-    /// # Errors
-    /// A usage error when `AUWAI_READER` is not a name.
-    pub fn reader(&self, option: &ReaderOption, io: &Io<'_>) -> Result<String> {
-        if let Some(typed) = &option.reader {
-            return Ok(typed.clone());
-        }
-        let Some(set) = io.world.var("AUWAI_READER") else { return Ok("default".to_string()) };
-        name(&set.to_string_lossy()).map_err(|e| {
-            Error::usage("AUWAI_READER is not the name of a reader")
-                .because(e)
-                .hint("name one for this command: `--reader NAME`")
-        })
-    }
-
     /// Where the full read stands.
     pub fn status(&self, io: &mut Io<'_>) -> Result<Status> {
-        status_of(collect_records(&[self.ledger("status")], io)?)
+        status_of(Pipeline::start(&[self.ledger("status")], io)?, io)
     }
 
     /// The reader's active segment.
     ///
     /// # Errors
     /// `no-active` with the command that hands one out.
-    pub fn active(&self, reader: &str, io: &mut Io<'_>) -> Result<SegmentId> {
-        let status = self.status(io)?;
-        let own = status.active.into_iter().find(|holder| holder.reader == reader);
-        own.map(|holder| holder.segment).ok_or_else(|| {
+    pub fn active(&self, reader: &str, status: &Status) -> Result<SegmentId> {
+        let own = status.active.iter().find(|holder| holder.reader == reader);
+        own.map(|holder| holder.segment.clone()).ok_or_else(|| {
             let verb = if status.plan.is_some() { "next" } else { "plan" };
             Error::no("no-active", format!("reader '{reader}' has no active segment"))
                 .hint(format!("begin with `auwai {verb}{}`", self.flag()))
         })
-    }
-
-    /// The page size that the plan was made with.
-    pub fn plan_page(&self, io: &mut Io<'_>) -> Result<Option<u64>> {
-        Ok(self.status(io)?.page)
     }
 
     /// The command that brings the plan up to date.
@@ -156,13 +134,6 @@ impl Target {
     }
 }
 
-/// The state folder as meant: the option, else the variable, seen from the current folder.
-pub fn state_dir(common: &Common, io: &Io<'_>) -> Option<PathBuf> {
-    let named = common.state_dir.clone();
-    let named = named.or_else(|| io.world.var("AUWAI_STATE_DIR").map(PathBuf::from))?;
-    Some(io.world.absolute(&named))
-}
-
 fn around(state_dir: Option<&Path>, io: &mut Io<'_>) -> Result<Workspace> {
     let cwd = real(&io.world.cwd);
     let repository = repository_around(&cwd);
@@ -182,7 +153,7 @@ fn real(path: &Path) -> PathBuf {
 
 /// The repositories that `--repo` names, else the one around the current folder.
 pub fn repositories(named: &[NamedRepo], common: &Common, io: &mut Io<'_>) -> Result<Vec<Member>> {
-    let state_dir = state_dir(common, io);
+    let state_dir = io.world.state_dir(common.state_dir.as_deref());
     if named.is_empty() && common.workspace.is_some() {
         return Ok(Target::resolve(common, io)?.members().to_vec());
     }

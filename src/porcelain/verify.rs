@@ -1,8 +1,8 @@
 //! `auwai verify` and `auwai unread`: is anything in the tree unread?
 
-use super::index::scan_all;
 use super::options::Common;
 use super::pipeline::Pipeline;
+use super::progress::Bar;
 use super::render::{self, count, fates, percent, thousands};
 use super::target::Target;
 use crate::cli::{Io, Verdict};
@@ -79,6 +79,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    fn count(&mut self, row: &Unread) {
+        self.rows += 1;
+        self.waiting |= matches!(row.why, Why::Pending | Why::Leased);
+        self.unreadable += u64::from(row.why == Why::Unreadable);
+    }
+
     /// The answer as an exit status.
     ///
     /// # Errors
@@ -106,7 +112,7 @@ fn is_or_are(rows: u64) -> String {
     format!("{} {}", count(rows, "part"), if rows == 1 { "is" } else { "are" })
 }
 
-/// Scans, and passes every unread row to `each`.
+/// Passes every unread row to `each`.
 pub fn ask(
     planned: bool,
     target: &Target,
@@ -114,24 +120,25 @@ pub fn ask(
     io: &mut Io<'_>,
     each: &mut dyn FnMut(Unread, &mut Io<'_>) -> Result<()>,
 ) -> Result<Answer> {
-    if !planned {
-        scan_all(target.members(), None, common, io)?;
-    }
-    let stages = [target.ledger("verify").flag("--planned", planned)];
+    let bar = Bar::new(common.progress, io, &format!("indexing {}", target.workspace().name()));
+    let verify = target.ledger("verify").flag("--planned", planned);
+    let stages = [verify.flag("--progress", bar.is_shown())];
     let mut answer = Answer { rows: 0, waiting: false, unreadable: 0, status: Status::default() };
-    let asked = Pipeline::start(&stages, io)?.records(io, |record, io| match record {
-        Record::Unread(row) => {
-            answer.rows += 1;
-            answer.waiting |= matches!(row.why, Why::Pending | Why::Leased);
-            answer.unreadable += u64::from(row.why == Why::Unreadable);
-            each(row, io)
+    let asked = Pipeline::start(&stages, io)?.records(io, |record, io| {
+        match record {
+            Record::Progress(progress) => bar.scanned(&progress),
+            // The index is up to date, and the answer begins.
+            Record::Repo(_) => bar.clear(),
+            Record::Status(status) => answer.status = status,
+            Record::Unread(row) => {
+                answer.count(&row);
+                return each(row, io);
+            }
+            _ => {}
         }
-        Record::Status(status) => {
-            answer.status = status;
-            Ok(())
-        }
-        _ => Ok(()),
+        Ok(())
     });
+    bar.clear();
     match asked {
         // The answer is no: told by the rows.
         Err(error) if error.kind() == Kind::No && answer.rows > 0 => Ok(answer),

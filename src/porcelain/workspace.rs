@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::options::Common;
 use super::registry;
 use super::survey;
-use super::target::{Target, state_dir};
+use super::target::Target;
 use super::verbs::FullreadVerb;
 use crate::cli::Io;
 use crate::error::Result;
@@ -101,7 +101,7 @@ fn run_init(init: &Init, io: &mut Io<'_>) -> Result<()> {
 fn run_add(add: &Add, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let mut workspace = opened(common, io)?;
     let path = io.world.absolute(&add.path);
-    let state_dir = state_dir(common, io);
+    let state_dir = io.world.state_dir(common.state_dir.as_deref());
     let member = workspace.add(&path, add.name.as_deref(), &add.only, state_dir.as_deref())?;
     super::line(io, &row(&member))
 }

@@ -1,5 +1,6 @@
 //! A repository in a workspace: what it is called, where it is, how much of it counts.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;

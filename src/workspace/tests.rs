@@ -1,3 +1,4 @@
+#![cfg(test)]
 #![allow(clippy::unwrap_used)]
 
 use std::ffi::OsStr;

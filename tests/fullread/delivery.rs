@@ -149,6 +149,32 @@ time.sleep(60)'; echo ${PIPESTATUS[0]} >../status";
     segment.assert_taken(9000);
 }
 
+/// What git had is part of the evidence, in both ledgers; outside git there is nothing to say.
+#[test]
+fn a_read_keeps_what_git_had() {
+    let site = Site::new();
+    for name in ["r/same", "r/changed", "plain/file"] {
+        site.write(name, "a\n");
+    }
+    let commit = "cd r && git init -q && git add . && \
+        git -c user.name=x -c user.email=x@y commit -qm x && git rev-parse HEAD";
+    let head = site.sh(commit).expect_code(0).text().trim().to_string();
+    site.write("r/changed", "bb\n");
+    site.write("r/new", "c\n");
+    let read = "auwai plan && auwai next && auwai read >../text";
+    site.sh(&format!("cd r && {read}; cd ../plain && {read}")).expect_code(0);
+    let own = "cd r && auwai-ledger show --repo . same changed new \
+        | auwai-ledger print --ack-fd 3 >../text 3>../acks && auwai-ledger mark --repo . <../acks";
+    site.sh(own).expect_code(0);
+    let kept = "SELECT CAST(path AS TEXT), head, clean FROM reads ORDER BY 1";
+    let by_git = format!("changed {head} 0\nnew {head} 0\nsame {head} 1\n");
+    for ledger in ["r/.auwai/fullread/coverage.sqlite", "r/.auwai/ledger.sqlite"] {
+        assert_eq!(site.ask(ledger, kept), by_git, "{ledger}");
+    }
+    let plain = "plain/.auwai/fullread/coverage.sqlite";
+    assert_eq!(site.ask(plain, kept), "file None None\n");
+}
+
 #[test]
 fn a_signal_ends_all_stages_and_what_is_whole_is_committed() {
     let segment = Segment::new(&[]);

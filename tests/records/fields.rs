@@ -80,6 +80,7 @@ pub fn known() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ("SegmentCounts", "status", "/properties/segments", names::<SegmentCounts>()),
         ("Done", "status", "/properties/chunks", names::<Done>()),
         ("Done", "status", "/properties/tokens", names::<Done>()),
+        ("Policy", "status", "/properties/policy", names::<Policy>()),
         ("Holder", "status", "/properties/active/items", names::<Holder>()),
         ("Problem", "error", "", names::<Problem>()),
     ]

@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 ///
 /// The input is what auwai-plan writes: `policy`, `segment`…, `plan`, `end`; without the `end`
 /// nothing changes. With a plan there and the same policy nothing changes either, and the plan that
-/// is there is printed. Every planned chunk gets a row in coverage.sqlite.
+/// is there is printed; the `policy` record alone is enough then. Every planned chunk gets a row in coverage.sqlite.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

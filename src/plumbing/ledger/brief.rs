@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::target::DEFAULT_READER;
+use crate::cli::DEFAULT_READER;
 use crate::record::{Segment, SegmentFile, SegmentKind, Tokens};
 use crate::store::coverage::Placed;
 use crate::visible::quote_path;

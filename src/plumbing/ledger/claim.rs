@@ -1,7 +1,7 @@
 //! `auwai-ledger claim`: the next segment for a reader.
 
 use super::brief::{Brief, brief};
-use super::target::{FullReadOptions, ReaderOption, owner};
+use super::target::{ActingOptions, owner};
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::{self, Holder, SegmentId};
@@ -15,9 +15,7 @@ use crate::store::coverage::Handed;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    target: FullReadOptions,
-    #[command(flatten)]
-    reader: ReaderOption,
+    by: ActingOptions,
     /// Hand out no segment of this ID; may be repeated
     #[arg(long, value_name = "ID")]
     except: Vec<String>,
@@ -34,8 +32,8 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let reader = args.reader.resolve(io.world)?;
-    let (workspace, mut coverage) = args.target.open(io)?;
+    let reader = args.by.reader.resolve(io.world)?;
+    let (workspace, mut coverage) = args.by.target.open(io)?;
     let except: Vec<SegmentId> = args.except.into_iter().map(SegmentId).collect();
     let placed = match coverage.claim(&reader, &except, &io.world.timestamp())? {
         Handed::Segment(placed) => *placed,

@@ -5,10 +5,8 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use std::collections::BTreeMap;
-
 use super::status;
-use super::target::{FullReadOptions, ReaderOption, owner};
+use super::target::{ActingOptions, owner};
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::SegmentId;
@@ -24,9 +22,7 @@ use crate::visible::quote_path;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    target: FullReadOptions,
-    #[command(flatten)]
-    reader: ReaderOption,
+    by: ActingOptions,
     /// The segment (default: the reader's active one)
     #[arg(long, value_name = "ID")]
     segment: Option<String>,
@@ -40,15 +36,15 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let reader = args.reader.resolve(io.world)?;
-    let (workspace, mut coverage) = args.target.open(io)?;
+    let reader = args.by.reader.resolve(io.world)?;
+    let (workspace, mut coverage) = args.by.target.open(io)?;
     let segment = segment(args.segment, &coverage, &reader)?;
     let summary = summary(args.summary, args.file.as_deref(), io)?;
     let closed = coverage.close(&segment, &reader, summary.as_deref(), &io.world.timestamp());
     // The segment may be done although its finding could not be appended.
     let exported = coverage.export_if_small(owner(&workspace));
     closed.and(exported)?;
-    status::print(&coverage, BTreeMap::new(), io)
+    status::print(&coverage, &workspace, io)
 }
 
 fn segment(named: Option<String>, coverage: &Coverage, reader: &str) -> Result<SegmentId> {

@@ -2,8 +2,7 @@
 
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::plumbing::ledger::source::Source;
-use crate::plumbing::ledger::{Repos, StateOption};
+use crate::plumbing::ledger::source::RepoOptions;
 use crate::record::{self, End, Fate, File};
 use crate::store::ledger::{Ledger, Row};
 
@@ -13,9 +12,7 @@ use crate::store::ledger::{Ledger, Row};
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    repos: Repos,
-    #[command(flatten)]
-    state: StateOption,
+    of: RepoOptions,
     /// List only paths of this fate: text, binary, symlink, repository, special, unreadable, absent
     /// or ignored; may be repeated
     #[arg(long = "fate", value_name = "FATE", value_parser = super::parse_fate)]
@@ -33,14 +30,11 @@ impl Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let state_dir = args.state.resolve(io.world);
     if args.null {
-        let source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
-        return write_paths(&args, &source.ledger()?, io);
+        return write_paths(&args, &args.of.one(io.world)?.ledger()?, io);
     }
     let mut count = 0;
-    for repo in args.repos.required()? {
-        let source = Source::named(repo, state_dir.as_deref(), io.world)?;
+    for source in args.of.sources(io.world)? {
         let ledger = source.ledger()?;
         record::write(io.out, &source.record(&ledger)?)?;
         ledger.each_file(|row| {

@@ -7,7 +7,7 @@ use super::source::Source;
 use super::target::{FullReadOptions, ReaderOption, Repos};
 use crate::cli::{Io, Signals};
 use crate::error::{Error, Result};
-use crate::record::{ChunkId, Read, Reader, Record, SegmentId};
+use crate::record::{Read, Reader, Record, SegmentId};
 use crate::store::coverage::{Coverage, How, Marking};
 use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
 
@@ -16,7 +16,8 @@ use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
 /// The input is `read` records, one a delivered chunk, as auwai-ledger print acknowledges them;
 /// other records are passed over. Marks are committed at most 100 ms after they came, at the end of
 /// the input, and before a SIGINT or SIGTERM ends the process. Twice is once. A chunk that is not
-/// planned is an error that names the line; what came before it stands.
+/// planned is an error that names the line; what came before it stands. What a record says beside
+/// its chunk, such as git's commit, is evidence, and is kept with the read.
 ///
 /// With --repo the marks are those of the repository alone, in its own ledger.
 #[derive(Debug, clap::Args)]
@@ -89,14 +90,13 @@ fn in_repository(args: &Args, reader: &str, io: &mut Io<'_>) -> Result<()> {
     let state_dir = args.target.state.resolve(io.world);
     let source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
     let mut ledger = source.ledger()?;
-    let head = ledger.meta("head")?.filter(|head| !head.is_empty());
     let (how, world) = (args.how.meant().as_str(), io.world);
     let mut input = Reader::new(&mut *io.input, "-");
     commit_in_groups(
         || next(&mut input, "index", INDEX_HINT),
         |group| {
-            let evidence = Evidence { reader, how, at: &world.timestamp(), head: head.as_deref() };
-            mark_indexed(&mut ledger, &source.name, group, &evidence)
+            let evidence = Evidence { reader, how, at: &world.timestamp() };
+            mark_indexed(&mut ledger, &source.name, group, evidence)
         },
         &signals,
     )
@@ -107,17 +107,21 @@ fn mark_indexed(
     ledger: &mut Ledger,
     name: &str,
     group: Vec<Delivery>,
-    evidence: &Evidence<'_>,
+    evidence: Evidence<'_>,
 ) -> Result<()> {
-    let foreign = group.iter().position(|delivery| delivery.read.repo != name);
-    let known = &group[..foreign.unwrap_or(group.len())];
-    let ids: Vec<ChunkId> = known.iter().map(|delivery| delivery.read.id).collect();
-    let outcomes = ledger.mark(&ids, evidence)?;
-    let unknown = outcomes.iter().position(|outcome| *outcome == MarkOutcome::Unknown);
-    match unknown.or(foreign) {
+    let (reads, mut unknown) = apart(group);
+    let foreign = reads.iter().position(|read| read.repo != name);
+    let outcomes = ledger.mark(&reads[..foreign.unwrap_or(reads.len())], evidence)?;
+    let missing = outcomes.iter().position(|outcome| *outcome == MarkOutcome::Unknown);
+    match missing.or(foreign) {
         None => Ok(()),
-        Some(at) => Err(group.into_iter().nth(at).map_or_else(Error::closed, |it| it.unknown)),
+        Some(at) => Err(unknown.swap_remove(at)),
     }
+}
+
+/// The reads of a group, and the error for each if it is not known.
+fn apart(group: Vec<Delivery>) -> (Vec<Read>, Vec<Error>) {
+    group.into_iter().map(|delivery| (delivery.read, delivery.unknown)).unzip()
 }
 
 /// The next `read` record of the input; `place` is where an unknown chunk is missing.
@@ -145,8 +149,7 @@ const HINT: &str = "what came before it is marked; plan what the tree is now: `a
 
 /// Marks a group; what came before an unknown chunk stands.
 fn mark(coverage: &mut Coverage, group: Vec<Delivery>, marking: &Marking, at: &str) -> Result<()> {
-    let (reads, mut unknown): (Vec<Read>, Vec<Error>) =
-        group.into_iter().map(|delivery| (delivery.read, delivery.unknown)).unzip();
+    let (reads, mut unknown) = apart(group);
     match coverage.mark(&reads, marking, at)?.unknown {
         None => Ok(()),
         Some(at) => Err(unknown.swap_remove(at)),

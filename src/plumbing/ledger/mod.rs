@@ -23,13 +23,9 @@ mod words;
 
 use std::io::Write;
 
-pub use target::{
-    DEFAULT_READER, FullReadOptions, ReaderOption, Repos, StateOption, WorkspaceOption,
-};
-
 use crate::cli::{Io, Tool};
 use crate::error::{Error, Result};
-use crate::record::{Fate, RepoPath};
+use crate::record::Fate;
 use crate::store::ledger::{Cut, Ledger as RepoLedger, Row};
 use crate::text::Tokenizer;
 use crate::visible::one_line;
@@ -104,30 +100,12 @@ fn warn_export(exported: Result<()>, io: &mut Io<'_>) {
     }
 }
 
-/// The error of a verb that needs a plan.
-fn no_plan() -> Error {
-    Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
-}
-
 /// Parses a fate for clap.
 fn parse_fate(text: &str) -> std::result::Result<Fate, String> {
     let known = Fate::ALL.into_iter().find(|fate| fate.as_str() == text);
     known.ok_or_else(|| {
         let all: Vec<&str> = Fate::ALL.iter().map(|fate| fate.as_str()).collect();
         format!("a fate is one of {}", all.join(", "))
-    })
-}
-
-/// A subtree of a repository as typed: relative to the root, a final `/` allowed.
-fn subtree(typed: &std::ffi::OsStr) -> Result<RepoPath> {
-    use std::os::unix::ffi::OsStrExt;
-    let bytes = typed.as_bytes();
-    let plain = bytes.strip_prefix(b"./").unwrap_or(bytes);
-    let plain = plain.strip_suffix(b"/").unwrap_or(plain);
-    RepoPath::new(plain).ok_or_else(|| {
-        let shown = crate::visible::quote_path(bytes).into_owned();
-        Error::usage(format!("'{shown}' is not a folder inside a repository"))
-            .hint("give it relative to the repository's root: `--only src`")
     })
 }
 

@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::source::Source;
-use super::{Repos, StateOption, WorkspaceOption};
+use super::target::{Repos, StateOption, WorkspaceOption};
 use crate::cli::World;
 use crate::error::{Error, Result};
 use crate::record::{ChunkId, RepoPath, SegmentId};
-use crate::store::coverage::Coverage;
+use crate::store::coverage::{Coverage, no_plan};
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::visible::quote_path;
 use crate::workspace::{Registry, Workspace};
@@ -130,7 +130,7 @@ impl Reading {
 
     /// The chunks of a segment, in reading order.
     pub fn segment(&self, id: &SegmentId) -> Result<Vec<Part>> {
-        let coverage = self.coverage.as_ref().ok_or_else(super::no_plan)?;
+        let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
         let placed = coverage.segment(id)?;
         let mut parts = Vec::new();
         for planned in coverage.chunks_of(&placed)? {

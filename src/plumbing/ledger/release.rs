@@ -1,6 +1,6 @@
 //! `auwai-ledger release`: a segment goes back.
 
-use super::target::{FullReadOptions, ReaderOption, owner};
+use super::target::{ActingOptions, owner};
 use crate::cli::Io;
 use crate::error::Result;
 use crate::record::SegmentId;
@@ -13,9 +13,7 @@ use crate::record::SegmentId;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    target: FullReadOptions,
-    #[command(flatten)]
-    reader: ReaderOption,
+    by: ActingOptions,
     /// The segment
     #[arg(long, value_name = "ID")]
     segment: String,
@@ -23,8 +21,8 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let reader = args.reader.named(io.world)?;
-    let (workspace, mut coverage) = args.target.open(io)?;
+    let reader = args.by.reader.named(io.world)?;
+    let (workspace, mut coverage) = args.by.target.open(io)?;
     coverage.release(&SegmentId(args.segment), reader.as_deref())?;
     coverage.export_if_small(owner(&workspace))
 }

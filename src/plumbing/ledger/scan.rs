@@ -1,13 +1,10 @@
 //! `auwai-ledger scan`: bring a repository's index up to date by looking at the whole tree.
 
-use std::ffi::OsString;
-
 use crate::cli::Io;
 use crate::error::Result;
 use crate::index::{self, Options};
-use crate::plumbing::ledger::source::Source;
-use crate::plumbing::ledger::{Repos, StateOption};
-use crate::record::{self, End, Repo, RepoPath};
+use crate::plumbing::ledger::source::{BoundedOptions, Source};
+use crate::record::{self, End, Repo, Sync};
 use crate::store::ledger::Ledger;
 use crate::text::Tokenizer;
 
@@ -21,12 +18,7 @@ use crate::text::Tokenizer;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    repos: Repos,
-    #[command(flatten)]
-    state: StateOption,
-    /// Bound the scan to the subtree DIR of the repository; may be repeated
-    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
-    only: Vec<OsString>,
+    of: BoundedOptions,
     /// Count with TOKENIZER: o200k_base, cl100k_base or bytes/4 (default: that of the last scan,
     /// else o200k_base); another one than before cuts every file anew
     #[arg(long, value_name = "TOKENIZER")]
@@ -41,44 +33,49 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let state_dir = args.state.resolve(io.world);
-    let repos = args.repos.required()?;
-    for repo in repos {
-        let mut source = Source::named(repo, state_dir.as_deref(), io.world)?;
-        source.only = subtrees(&args.only)?;
-        scan_one(&args, &source, io)?;
+    let sources = args.of.sources(io.world)?;
+    let threads = args.threads.unwrap_or(io.world.threads);
+    let how = How { tokenizer: args.tokenizer, threads, progress: args.progress };
+    for source in &sources {
+        record::write(io.out, &Repo::at(&source.name, &source.root))?;
+        let sync = scan(source, how, io)?;
+        record::write(io.out, &sync)?;
     }
-    record::write(io.out, &End { of: "sync".into(), count: repos.len() as u64 })
+    record::write(io.out, &End { of: "sync".into(), count: sources.len() as u64 })
 }
 
-fn subtrees(only: &[OsString]) -> Result<Vec<RepoPath>> {
-    only.iter().map(|dir| super::subtree(dir)).collect()
+/// How to scan.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// The tokenizer, if another than the last is meant.
+    pub tokenizer: Option<Tokenizer>,
+    /// How many threads.
+    pub threads: usize,
+    /// Whether to write `progress` records.
+    pub progress: bool,
 }
 
-/// Scans one repository and writes its `repo` and `sync` records. The first says what is known
-/// before the scan: where the repository is, and git's HEAD.
-fn scan_one(args: &Args, source: &Source, io: &mut Io<'_>) -> Result<()> {
+/// Brings the index of one repository up to date, and makes it first when there is none.
+pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
     let policy = source.policy(io.world)?;
-    let head = policy.head().map(str::to_string);
-    record::write(io.out, &Repo { head, ..Repo::at(&source.name, &source.root) })?;
     source.state.create()?;
     let mut ledger = Ledger::open_or_create(&source.state.ledger())?;
     let options = Options {
         name: &source.name,
-        threads: args.threads.unwrap_or(io.world.threads),
-        tokenizer: args.tokenizer,
+        threads: how.threads,
+        tokenizer: how.tokenizer,
         now: (io.world.now)(),
         at: &io.world.timestamp(),
     };
     let mut told = Ok(());
     let sync = index::scan(&source.root, &policy, &mut ledger, &options, &mut |progress| {
-        if args.progress && told.is_ok() {
+        if how.progress && told.is_ok() {
             told = record::write(io.out, &progress).and_then(|()| super::flush(io.out));
         }
     })?;
     told?;
     warn_unreadable(source, &ledger, io)?;
-    record::write(io.out, &sync)
+    Ok(sync)
 }
 
 fn warn_unreadable(source: &Source, ledger: &Ledger, io: &mut Io<'_>) -> Result<()> {

@@ -81,7 +81,9 @@ fn show(
 ) -> Result<()> {
     record::write(io.out, &source.record(&source.ledger()?)?)?;
     let root = source.open_root()?;
-    let mut reader = BodyReader::new(&root, &source.name);
+    // What git says is evidence, and not needed to read: git may be at odds with itself.
+    let git = source.policy(io.world).ok();
+    let mut reader = BodyReader::new(&root, &source.name, git.as_ref());
     for chunk in wanted.iter().filter(|chunk| !(only_unread && chunk.complete())) {
         let body = match chunk {
             Wanted::Here(here) => reader.read(&here.row, &here.cut, here.complete),

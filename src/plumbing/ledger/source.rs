@@ -1,9 +1,10 @@
 //! The repositories that a verb reads: named on the command line, or the members of a workspace.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::target::{Repos, StateOption};
 use crate::admit::{Policy, Surroundings};
 use crate::beneath::Root;
 use crate::cli::World;
@@ -114,6 +115,82 @@ impl Source {
             ..Repo::at(&self.name, &self.root)
         })
     }
+}
+
+/// Repositories that are named on the command line, and where their state is.
+#[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
+pub struct RepoOptions {
+    #[command(flatten)]
+    repos: Repos,
+    #[command(flatten)]
+    state: StateOption,
+}
+
+impl RepoOptions {
+    /// The repositories, of which there must be one.
+    ///
+    /// # Errors
+    /// Usage when there is none; else as [`Source::named`].
+    pub fn sources(&self, world: &World) -> Result<Vec<Source>> {
+        let state_dir = self.state.resolve(world);
+        let one = |repo| Source::named(repo, state_dir.as_deref(), world);
+        self.repos.required()?.iter().map(one).collect()
+    }
+
+    /// The repository, for a verb that takes exactly one.
+    ///
+    /// # Errors
+    /// Usage when there is none, or more; else as [`Source::named`].
+    pub fn one(&self, world: &World) -> Result<Source> {
+        Source::named(self.repos.one()?, self.state.resolve(world).as_deref(), world)
+    }
+}
+
+/// The same, where they may be bounded to subtrees.
+#[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
+pub struct BoundedOptions {
+    #[command(flatten)]
+    of: RepoOptions,
+    /// The subtree that the repository is bounded to; may be repeated
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
+    only: Vec<OsString>,
+}
+
+impl BoundedOptions {
+    /// As [`RepoOptions::sources`].
+    ///
+    /// # Errors
+    /// Usage for what is no subtree, too.
+    pub fn sources(&self, world: &World) -> Result<Vec<Source>> {
+        self.of.sources(world)?.into_iter().map(|source| self.bound(source)).collect()
+    }
+
+    /// As [`RepoOptions::one`].
+    ///
+    /// # Errors
+    /// Usage for what is no subtree, too.
+    pub fn one(&self, world: &World) -> Result<Source> {
+        self.bound(self.of.one(world)?)
+    }
+
+    fn bound(&self, source: Source) -> Result<Source> {
+        let only = self.only.iter().map(|dir| subtree(dir)).collect::<Result<_>>()?;
+        Ok(Source { only, ..source })
+    }
+}
+
+/// A subtree of a repository as typed: relative to the root, a final `/` allowed.
+fn subtree(typed: &OsStr) -> Result<RepoPath> {
+    let bytes = typed.as_bytes();
+    let plain = bytes.strip_prefix(b"./").unwrap_or(bytes);
+    let plain = plain.strip_suffix(b"/").unwrap_or(plain);
+    RepoPath::new(plain).ok_or_else(|| {
+        let shown = quote_path(bytes).into_owned();
+        Error::usage(format!("'{shown}' is not a folder inside a repository"))
+            .hint("give it relative to the repository's root: `--only src`")
+    })
 }
 
 /// What the environment says about git's configuration.

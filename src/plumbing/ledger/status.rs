@@ -32,22 +32,18 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         return of_repositories(&args, io);
     }
     let workspace = args.target.workspace(io.world)?;
-    let fates = fates(&workspace)?;
     let Some(coverage) = Coverage::find(&workspace.fullread_dir())? else {
-        return record::write(io.out, &Status { fates, ..Status::default() });
+        let status = Status { fates: fates(&workspace)?, ..Status::default() };
+        return record::write(io.out, &status);
     };
-    print(&coverage, fates, io)?;
+    print(&coverage, &workspace, io)?;
     let exported = coverage.export_if_stale(owner(&workspace), (io.world.now)());
     super::warn_export(exported, io);
     Ok(())
 }
 
 /// Prints the record of an open ledger.
-pub(super) fn print(
-    coverage: &Coverage,
-    fates: BTreeMap<String, u64>,
-    io: &mut Io<'_>,
-) -> Result<()> {
+pub(super) fn print(coverage: &Coverage, workspace: &Workspace, io: &mut Io<'_>) -> Result<()> {
     let counters = coverage.counters()?;
     let force = coverage.in_force()?;
     let status = Status {
@@ -55,8 +51,8 @@ pub(super) fn print(
         segments: Some(counters.segments),
         chunks: counters.chunks,
         tokens: counters.tokens,
-        fates,
-        page: force.policy.page,
+        fates: fates(workspace)?,
+        policy: Some(force.policy),
         active: coverage.holders()?,
     };
     record::write(io.out, &status)

@@ -20,9 +20,7 @@ pub struct StateOption {
 impl StateOption {
     /// The folder as meant: the option, else the variable, seen from the current folder.
     pub fn resolve(&self, world: &World) -> Option<PathBuf> {
-        let named = self.state_dir.clone();
-        let named = named.or_else(|| world.var("AUWAI_STATE_DIR").map(PathBuf::from))?;
-        Some(world.absolute(&named))
+        world.state_dir(self.state_dir.as_deref())
     }
 }
 
@@ -120,26 +118,28 @@ impl ReaderOption {
     /// The reader as typed or set; `None` when it is the default one.
     ///
     /// # Errors
-    /// A usage error when `AUWAI_READER` is not a name.
+    /// As [`World::named_reader`].
     pub fn named(&self, world: &World) -> Result<Option<String>> {
-        let set = world.var("AUWAI_READER").map(|set| set.to_string_lossy().into_owned());
-        match (self.reader.clone(), set) {
-            (Some(typed), _) => Ok(Some(typed)),
-            (None, None) => Ok(None),
-            (None, Some(set)) => name(&set)
-                .map(Some)
-                .map_err(|e| Error::usage("AUWAI_READER is not the name of a reader").because(e)),
-        }
+        world.named_reader(self.reader.as_deref())
     }
 
     /// The reader.
     ///
     /// # Errors
-    /// As [`ReaderOption::named`].
+    /// As [`World::reader`].
     pub fn resolve(&self, world: &World) -> Result<String> {
-        Ok(self.named(world)?.unwrap_or_else(|| DEFAULT_READER.to_string()))
+        world.reader(self.reader.as_deref())
     }
 }
 
-/// The reader that acts when none is named.
-pub const DEFAULT_READER: &str = "default";
+/// A full read, and who acts on it.
+#[derive(Debug, Clone, clap::Args)]
+#[group(skip)]
+pub struct ActingOptions {
+    /// Which full read.
+    #[command(flatten)]
+    pub target: FullReadOptions,
+    /// Who.
+    #[command(flatten)]
+    pub reader: ReaderOption,
+}

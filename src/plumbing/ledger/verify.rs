@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::reading::{Reading, ReadingOptions};
+use super::scan::{How, scan};
 use super::source::Source;
 use crate::cli::{Io, Verdict};
 use crate::error::{Error, Result};
 use crate::record::{
     self, ChunkId, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why,
 };
-use crate::store::coverage::{Coverage, Planned, SegmentStand};
+use crate::store::coverage::{Coverage, Planned, SegmentStand, no_plan};
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::text::shown_tokens;
 
-/// Hold what was read against the index
+/// Hold what was read against the tree
 ///
-/// Writes an `unread` record for each part that is not read, then a `status` record with the sums
-/// over the tree, then the end. Exit status: 0 everything is read; 1 something is not; 3 a
-/// repository is missing or not indexed. The index is taken as it is: run `auwai-ledger scan` first.
+/// Brings the index up to date first. Then it writes an `unread` record for each part that is not
+/// read, a `status` record with the sums over the tree, and the end. Exit status: 0 everything is
+/// read; 1 something is not; 3 a repository is missing, or, with --no-scan, not indexed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -25,6 +26,12 @@ pub struct Args {
     /// Ask only whether the plan has been read, whatever the tree is now
     #[arg(long)]
     planned: bool,
+    /// Take the index as it is, as for a repository that was scanned with --only; --planned does too
+    #[arg(long)]
+    no_scan: bool,
+    /// Write a `progress` record now and then, while the index is brought up to date
+    #[arg(long)]
+    progress: bool,
 }
 
 /// Runs the verb.
@@ -32,6 +39,12 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let mut out = Verdict(&mut *io.out);
     let io = &mut Io { input: &mut *io.input, out: &mut out, err: &mut *io.err, world: io.world };
     let reading = Reading::open(&args.of, io.world)?;
+    if !(args.planned || args.no_scan) {
+        let how = How { tokenizer: None, threads: io.world.threads, progress: args.progress };
+        for source in reading.sources() {
+            scan(source, how, io)?;
+        }
+    }
     let mut check = Check::new(&reading, args.planned)?;
     for source in reading.sources() {
         check.repository(source, io)?;
@@ -61,7 +74,7 @@ impl<'a> Check<'a> {
         let stands = coverage.map(Coverage::stands).transpose()?.unwrap_or_default();
         let plan = coverage.map(Coverage::in_force).transpose()?.map(|force| force.plan.id);
         if only_planned && plan.is_none() {
-            return Err(super::no_plan());
+            return Err(no_plan());
         }
         let status = Status { plan, ..Status::default() };
         Ok(Check { reading, stands, only_planned, status, rows: 0 })

@@ -5,9 +5,8 @@ use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 
 use super::files::file;
-use super::source::Source;
+use super::source::{BoundedOptions, Source};
 use super::words::StdinOption;
-use super::{Repos, StateOption};
 use crate::admit::{Policy, Verdict};
 use crate::cli::Io;
 use crate::error::{Error, Result};
@@ -25,12 +24,7 @@ use crate::walk::errno_text;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    repos: Repos,
-    #[command(flatten)]
-    state: StateOption,
-    /// The subtree that the repository is bounded to; may be repeated
-    #[arg(long, value_name = "DIR", allow_hyphen_values = true)]
-    only: Vec<OsString>,
+    of: BoundedOptions,
     /// The paths to explain
     #[arg(value_name = "PATH", required_unless_present = "stdin", conflicts_with_all = ["stdin", "null"])]
     paths: Vec<OsString>,
@@ -40,9 +34,7 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let state_dir = args.state.resolve(io.world);
-    let mut source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
-    source.only = args.only.iter().map(|dir| super::subtree(dir)).collect::<Result<_>>()?;
+    let source = args.of.one(io.world)?;
     let why = Why { policy: source.policy(io.world)?, ledger: source.ledger().ok(), source };
     record::write(io.out, &why.repo()?)?;
     let mut count = 0;

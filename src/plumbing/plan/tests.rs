@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! The tool through `run()`, in memory: what it writes, and every bad input with its message.
 
 use std::io;

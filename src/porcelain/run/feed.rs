@@ -88,12 +88,8 @@ impl Worker<'_> {
             return collect_records(&[close], io).map(|_| ());
         }
         // Not as an argument: those are limited to 128 KiB.
-        let (input, mut writer) = pipe()?;
-        let closing =
-            Pipeline::start_with(&[close.arg("--file").arg("-")], Stdio::from(input), io)?;
-        let sent = closed_is_fine(writer.write_all(fed.finding.as_bytes()));
-        drop(writer);
-        closing.wait(io).and(sent)
+        let close = close.arg("--file").arg("-");
+        Pipeline::start_on(&[close], fed.finding.as_bytes(), io)?.wait(io)
     }
 
     fn mark(&self, segment: &Segment, delivered: &[Delivered], io: &mut Io<'_>) -> Result<()> {
@@ -102,11 +98,9 @@ impl Worker<'_> {
         }
         let mark = self.target.ledger("mark").arg("--reader").arg(self.reader);
         let mark = mark.arg("--segment").arg(segment.id.to_string()).arg("--how").arg("run");
-        let (input, mut writer) = pipe()?;
-        let marking = Pipeline::start_with(&[mark], Stdio::from(input), io)?;
-        let sent = delivered.iter().try_for_each(|read| crate::record::write(&mut writer, read));
-        drop(writer);
-        marking.wait(io).and(sent)
+        let mut reads = Vec::new();
+        delivered.iter().try_for_each(|read| crate::record::write(&mut reads, read))?;
+        Pipeline::start_on(&[mark], &reads, io)?.wait(io)
     }
 
     /// Runs the command on a segment.

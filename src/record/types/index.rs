@@ -160,6 +160,12 @@ pub struct Body {
     /// BLAKE3 of the file's bytes in hex.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file_hash: Option<String>,
+    /// In git: the commit that HEAD names, in hex.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub head: Option<String>,
+    /// In git: whether the file is tracked and, by its stat data, as git's index has it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clean: Option<bool>,
 }
 
 /// What a scan or a sync did to the index.

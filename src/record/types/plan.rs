@@ -41,6 +41,16 @@ pub enum SegmentKind {
     Synthesis,
 }
 
+impl SegmentKind {
+    /// The word on the wire and in `coverage.sqlite`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SegmentKind::Read => "read",
+            SegmentKind::Synthesis => "synthesis",
+        }
+    }
+}
+
 /// Where a segment stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Policy;
 use crate::record::{ByteRange, ChunkId, LineRange, SegmentId, Tokens};
 
 /// A chunk was delivered: the input of `auwai-ledger mark`.
@@ -29,7 +30,7 @@ pub struct Read {
     /// In git: the commit that HEAD named, in hex.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub head: Option<String>,
-    /// In git: whether the file was as git's index has it.
+    /// In git: whether the file was tracked and, by its stat data, as git's index has it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clean: Option<bool>,
 }
@@ -144,9 +145,9 @@ pub struct Status {
     pub tokens: Done,
     /// Paths by fate, over all repositories; fates that have none are left out.
     pub fates: std::collections::BTreeMap<String, u64>,
-    /// The page size in characters that the plan was made with.
+    /// What the plan was made under.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub page: Option<u64>,
+    pub policy: Option<Policy>,
     /// Who has which segment.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub active: Vec<Holder>,

@@ -7,7 +7,6 @@ use rusqlite::{ErrorCode, Statement, Transaction, params};
 
 use super::chunks::with_files;
 use super::marks::path_value;
-use super::segments::kind_word;
 use super::{Counters, to_json};
 use crate::error::{Error, Result};
 use crate::record::{ChunkId, RepoPath, Segment, SegmentFile, SegmentKind, SegmentStatus, Tokens};
@@ -100,7 +99,7 @@ impl<'tx> Loader<'tx> {
         tx.prepare_cached("INSERT INTO segments (segment_id, status, tokens) VALUES (?, ?, ?)")?
             .execute(params![id, status, segment.tokens.0.cast_signed()])?;
         tx.prepare_cached("INSERT INTO segment_records VALUES (?, ?, ?, ?, ?, ?)")?
-            .execute(params![seq, id, kind_word(segment.kind), chunks, tokens, files])?;
+            .execute(params![seq, id, segment.kind.as_str(), chunks, tokens, files])?;
         tx.prepare_cached("INSERT INTO segment_progress VALUES (?, ?)")?
             .execute([seq, unread.cast_signed()])?;
         if segment.kind == SegmentKind::Read {

@@ -154,7 +154,8 @@ fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String> {
         .map_err(|e| Error::failed("bug", "cannot write a record as JSON").because(e))
 }
 
-fn no_plan() -> Error {
+/// The error of what needs a plan.
+pub fn no_plan() -> Error {
     Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
 }
 

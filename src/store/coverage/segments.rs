@@ -180,18 +180,10 @@ impl Raw {
     }
 }
 
-/// The word of a kind in the ledger.
-pub(super) fn kind_word(kind: SegmentKind) -> &'static str {
-    match kind {
-        SegmentKind::Read => "read",
-        SegmentKind::Synthesis => "synthesis",
-    }
-}
-
 fn kind_of(word: &str) -> Result<SegmentKind> {
     [SegmentKind::Read, SegmentKind::Synthesis]
         .into_iter()
-        .find(|kind| kind_word(*kind) == word)
+        .find(|kind| kind.as_str() == word)
         .ok_or_else(|| unknown_word(word))
 }
 

@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Small plans for tests.
 
 use crate::record::*;

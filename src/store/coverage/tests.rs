@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Any sequence of steps leaves totals that a count agrees with.
 
 #![allow(clippy::unwrap_used)]

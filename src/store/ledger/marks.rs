@@ -9,11 +9,11 @@ use super::apply::half;
 use super::files::cuts_of;
 use super::{Cut, Durability, Ledger};
 use crate::error::Result;
-use crate::record::{ChunkId, RepoPath};
+use crate::record::{ChunkId, Read, RepoPath};
 use crate::store::db::Work;
 
 /// How a read came about.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
     /// Who read.
     pub reader: &'a str,
@@ -21,9 +21,10 @@ pub struct Evidence<'a> {
     pub how: &'a str,
     /// When, RFC 3339.
     pub at: &'a str,
-    /// In git: the commit that HEAD named.
-    pub head: Option<&'a str>,
 }
+
+/// What git had when a chunk was read: the commit of HEAD, and whether the file was clean.
+type InGit<'a> = (Option<&'a str>, Option<bool>);
 
 /// What marking one chunk did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,14 +38,6 @@ pub enum MarkOutcome {
 }
 
 impl Ledger {
-    /// Whether a chunk is read.
-    pub fn is_read(&self, id: ChunkId) -> Result<bool> {
-        self.db.read(|c| {
-            let mut query = c.prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?;
-            Ok(query.exists([id.0 as i64])?)
-        })
-    }
-
     /// Every chunk that is read.
     pub fn read_ids(&self) -> Result<HashSet<ChunkId>> {
         self.db.read(|c| {
@@ -54,16 +47,15 @@ impl Ledger {
         })
     }
 
-    /// Whether any chunk was ever read.
-    pub fn has_reads(&self) -> Result<bool> {
+    fn has_reads(&self) -> Result<bool> {
         self.db.read(|c| Ok(c.prepare_cached("SELECT 1 FROM marks LIMIT 1")?.exists([])?))
     }
 
     /// Marks chunks as read, in one transaction.
-    pub fn mark(&mut self, ids: &[ChunkId], evidence: &Evidence<'_>) -> Result<Vec<MarkOutcome>> {
+    pub fn mark(&mut self, reads: &[Read], evidence: Evidence<'_>) -> Result<Vec<MarkOutcome>> {
         self.db.write(Durability::Process, |tx| {
             let change = change_of(tx)?;
-            ids.iter().map(|id| mark_one(tx, *id, change, evidence)).collect()
+            reads.iter().map(|read| mark_one(tx, read, change, evidence)).collect()
         })
     }
 
@@ -121,16 +113,16 @@ fn place(tx: &Transaction<'_>, id: ChunkId) -> Work<Option<Place>> {
 
 fn mark_one(
     tx: &Transaction<'_>,
-    id: ChunkId,
+    read: &Read,
     change: i64,
-    evidence: &Evidence<'_>,
+    evidence: Evidence<'_>,
 ) -> Work<MarkOutcome> {
-    let Some(place) = place(tx, id)? else { return Ok(MarkOutcome::Unknown) };
+    let Some(place) = place(tx, read.id)? else { return Ok(MarkOutcome::Unknown) };
     let mut standing = tx.prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?;
-    if standing.exists([id.0 as i64])? {
+    if standing.exists([read.id.0 as i64])? {
         return Ok(MarkOutcome::Again);
     }
-    note_read(tx, &place, evidence)?;
+    note_read(tx, &place, evidence, (read.head.as_deref(), read.clean))?;
     put_mark(tx, &place, change)?;
     Ok(MarkOutcome::New)
 }
@@ -143,10 +135,16 @@ fn put_mark(tx: &Transaction<'_>, place: &Place, change: i64) -> Work<()> {
     Ok(())
 }
 
-fn note_read(tx: &Transaction<'_>, place: &Place, evidence: &Evidence<'_>) -> Work<()> {
+fn note_read(
+    tx: &Transaction<'_>,
+    place: &Place,
+    evidence: Evidence<'_>,
+    (head, clean): InGit<'_>,
+) -> Work<()> {
     let mut note = tx.prepare_cached(
-        "INSERT INTO reads (chunk_id, body, file, path, byte_from, byte_to, reader, how, at, head)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        "INSERT INTO reads
+             (chunk_id, body, file, path, byte_from, byte_to, reader, how, at, head, clean)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
     let path = RepoPath::from_key(&place.key).map(|path| path.as_bytes().to_vec());
     note.execute(params![
@@ -159,7 +157,8 @@ fn note_read(tx: &Transaction<'_>, place: &Place, evidence: &Evidence<'_>) -> Wo
         evidence.reader,
         evidence.how,
         evidence.at,
-        evidence.head,
+        head,
+        clean,
     ])?;
     Ok(())
 }
@@ -224,8 +223,8 @@ fn give(tx: &Transaction<'_>, read: &Freed, takers: &Takers, at: &str) -> Work<b
         fit.into_iter().min_by_key(|p| (p.hash != read.file, p.key.clone(), p.cut.bytes.from));
     let Some(place) = best else { return Ok(false) };
     put_mark(tx, &place, read.since)?;
-    let evidence = Evidence { reader: "auwai", how: "moved", at, head: None };
-    note_read(tx, &place, &evidence)?;
+    let evidence = Evidence { reader: "auwai", how: "moved", at };
+    note_read(tx, &place, evidence, (None, None))?;
     tx.prepare_cached("UPDATE marks SET given = 1 WHERE id = ?1")?.execute([read.id])?;
     Ok(true)
 }

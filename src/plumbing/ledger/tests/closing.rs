@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Closing segments, and their findings.
 
 use super::*;

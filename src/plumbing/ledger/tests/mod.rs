@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! The verbs of a workspace, through `run` in memory.
 
 #![allow(clippy::unwrap_used)]

@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Names, readers, and what can be wrong outside.
 
 use super::*;

@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Adopting plans.
 
 use super::*;
@@ -22,6 +23,9 @@ fn adopting_twice_is_once_and_another_policy_is_refused() {
     assert_eq!((there.existing, there.chunks), (Some(true), 6));
     assert_eq!(there.coverage.as_deref(), desk.state("coverage.sqlite").to_str());
     assert!(matches!(&again[1], Record::End(end) if end.of == "plan"));
+    let whole = plan(5, 1, 65_536);
+    let policy = whole.split_inclusive(|byte| *byte == b'\n').next().unwrap();
+    assert_eq!(desk.feed(&["adopt"], policy).unwrap(), again);
     let error = desk.feed(&["adopt"], &plan(2, 3, 131_072)).unwrap_err();
     assert_eq!((error.code(), error.kind().exit_code()), ("planned", 1));
     assert!(error.hints().iter().any(|hint| hint.contains("--force")));

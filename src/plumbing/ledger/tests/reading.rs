@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! Claims and marks.
 
 use super::*;

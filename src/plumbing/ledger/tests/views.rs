@@ -1,3 +1,4 @@
+#![cfg(test)]
 //! What lists and exports show.
 
 use super::*;
