@@ -120,6 +120,7 @@ pub fn ask(
     io: &mut Io<'_>,
     each: &mut dyn FnMut(Unread, &mut Io<'_>) -> Result<()>,
 ) -> Result<Answer> {
+    target.members().iter().try_for_each(|member| member.root().map(|_| ()))?;
     let bar = Bar::new(common.progress, io, &format!("indexing {}", target.workspace().name()));
     let verify = target.ledger("verify").flag("--planned", planned);
     let stages = [verify.flag("--progress", bar.is_shown())];
