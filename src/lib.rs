@@ -7,7 +7,7 @@
 //! porcelain/       auwai …: spawns plumbing and joins it by pipes; sees records only
 //! plumbing/        auwai-ledger, auwai-plan, …: one file a tool, one file a verb
 //! cli/             arguments shared by all, standard output, signals, the environment
-//! walk  index  workspace  delivery    the tree as it is; scan; names and roots; what was taken
+//! walk  index  workspace  delivery  relay   the tree as it is; scan; names and roots; what was taken; lines kept whole
 //! admit  text  plan  store  what is in; chunks and tokens; segments; SQLite
 //! visible  record  error    what may be shown; the wire; errors as values
 //! ```
@@ -26,6 +26,7 @@ pub mod plan;
 pub mod plumbing;
 pub mod porcelain;
 pub mod record;
+pub mod relay;
 pub mod store;
 pub mod text;
 pub mod visible;

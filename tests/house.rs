@@ -8,7 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["error", "visible"],
     &["record"],
     &["admit", "text", "plan", "store"],
-    &["beneath", "walk", "workspace", "delivery"],
+    &["beneath", "walk", "workspace", "delivery", "relay"],
     &["index"],
     &["cli"],
     &["plumbing"],

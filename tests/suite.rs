@@ -16,5 +16,6 @@ mod print;
 mod promises;
 mod readme;
 mod records;
+mod relay;
 mod run;
 mod support;

@@ -11,6 +11,7 @@ use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::plumbing::ledger::Ledger;
 use crate::plumbing::plan::PlanTool;
+use crate::plumbing::relay::Relay;
 
 /// Open the page of the manual about a command or a topic
 ///
@@ -93,6 +94,7 @@ fn long_help(page: &Page, words: &[String]) -> Result<String> {
     let (mut command, verbs) = match page.name {
         "auwai-ledger" => (Ledger::command(), words.get(1..).unwrap_or_default()),
         "auwai-plan" => (PlanTool::command(), &[][..]),
+        "auwai-relay" => (Relay::command(), &[][..]),
         _ => (Auwai::command(), words),
     };
     if matches!(page.section, 5 | 7) {

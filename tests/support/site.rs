@@ -52,6 +52,7 @@ impl Site {
             ("auwai", env!("CARGO_BIN_EXE_auwai")),
             ("auwai-ledger", env!("CARGO_BIN_EXE_auwai-ledger")),
             ("auwai-plan", env!("CARGO_BIN_EXE_auwai-plan")),
+            ("auwai-relay", env!("CARGO_BIN_EXE_auwai-relay")),
         ] {
             std::os::unix::fs::symlink(program, site.path("bin").join(name)).unwrap();
         }

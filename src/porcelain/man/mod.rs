@@ -12,6 +12,7 @@ use super::Auwai;
 use crate::cli::man::{self, Block, Head};
 use crate::plumbing::ledger::Ledger;
 use crate::plumbing::plan::PlanTool;
+use crate::plumbing::relay::Relay;
 
 /// The date of this release.
 const RELEASED: &str = "2026-11-30";
@@ -57,6 +58,7 @@ pub const PAGES: &[Page] = &[
     page!("auwai-workspace" 1, "several repositories read as one", ["workspace"]),
     page!("auwai-ledger" 1, "the index and the ledgers: what there is to read, and what is read", []),
     page!("auwai-plan" 1, "pack chunks into segments that fit a context window", []),
+    page!("auwai-relay" 1, "keep lines whole, and their writer from waiting", []),
     page!("auwai-records" 5, "the records that the tools of auwai exchange", []),
     page!("auwai-workspace" 7, "what auwai promises, and the words it uses", []),
 ];
@@ -83,6 +85,7 @@ impl Page {
         match self.name {
             "auwai-ledger" => vec![ledger()],
             "auwai-plan" => vec![plan()],
+            "auwai-relay" => vec![relay()],
             _ => {
                 let auwai = auwai();
                 self.commands
@@ -96,7 +99,7 @@ impl Page {
     fn insert(&self, what: &str) -> Vec<Block> {
         let described = self.described();
         let (path, general) = match self.name {
-            "auwai-ledger" | "auwai-plan" => ("", ""),
+            "auwai-ledger" | "auwai-plan" | "auwai-relay" => ("", ""),
             _ => ("auwai", "general-options"),
         };
         match what {
@@ -162,6 +165,11 @@ pub fn ledger() -> Command {
 /// `auwai-plan`, the same.
 pub fn plan() -> Command {
     built(PlanTool::command())
+}
+
+/// `auwai-relay`, the same.
+pub fn relay() -> Command {
+    built(Relay::command())
 }
 
 fn built(mut command: Command) -> Command {
