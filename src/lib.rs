@@ -9,7 +9,7 @@
 //! cli/             arguments shared by all, standard output, signals, the environment
 //! walk  index  workspace  delivery  relay   the tree as it is; scan; names and roots; what was taken; lines kept whole
 //! admit  text  plan  store  what is in; chunks and tokens; segments; SQLite
-//! visible  record  error    what may be shown; the wire; errors as values
+//! visible  counted  record  error    what may be shown; numbers in words; the wire; errors
 //! ```
 //!
 //! Each line uses only what stands below it; `tests/house.rs` reads the `use crate::` lines and
@@ -19,6 +19,7 @@
 pub mod admit;
 pub mod beneath;
 pub mod cli;
+pub mod counted;
 pub mod delivery;
 pub mod error;
 pub mod index;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, lowest first. Modules of one layer do not use each other.
 const LAYERS: &[&[&str]] = &[
-    &["error", "visible"],
+    &["counted", "error", "visible"],
     &["record"],
     &["admit", "text", "plan", "store"],
     &["beneath", "walk", "workspace", "delivery", "relay"],

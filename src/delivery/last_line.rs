@@ -2,6 +2,7 @@
 //!
 //! Like a frame it begins with `=`, so no body can forge it. It belongs to no chunk.
 
+use crate::counted::count;
 use crate::visible::one_line;
 
 /// What the last line can name.
@@ -40,14 +41,14 @@ impl LastLine<'_> {
     pub fn unread(&self, printed: u64) -> String {
         let what = match printed {
             0 => "nothing more is unread".to_string(),
-            _ => format!("what was unread, {printed} of {}", count(self.chunks)),
+            _ => format!("what was unread, {printed} of {}", count(self.chunks, "chunk")),
         };
         self.close(&format!("end{}: {what}", self.of_label()))
     }
 
     /// After bodies whose stream was cut off.
     pub fn cut(&self) -> String {
-        self.go_on(&format!("cut off{} after {}", self.of_label(), count(self.chunks)), None)
+        self.go_on(&format!("cut off{} after {}", self.of_label(), count(self.chunks, "chunk")), None)
     }
 
     /// After a page.
@@ -65,7 +66,11 @@ impl LastLine<'_> {
 
     /// In place of a page, when every page has been read.
     pub fn nothing_left(&self, pages: u64) -> String {
-        let read = format!("all {pages} pages are read, {}", self.all());
+        let read = match pages {
+            1 => "its one page is read".to_string(),
+            _ => format!("all {} are read", count(pages, "page")),
+        };
+        let read = format!("{read}, {}", self.all());
         self.close(&format!("end{}: {read}", self.of_label()))
     }
 
@@ -85,10 +90,10 @@ impl LastLine<'_> {
 
     fn all(&self) -> String {
         match self.chunks {
-            n if self.withheld > 0 => format!("{n} of {} chunks", n + self.withheld),
+            n if self.withheld > 0 => format!("{n} of {}", count(n + self.withheld, "chunk")),
             0 => "no chunks".to_string(),
             1 => "its one chunk".to_string(),
-            n => format!("all {n} chunks"),
+            n => format!("all {}", count(n, "chunk")),
         }
     }
 
@@ -108,10 +113,6 @@ impl LastLine<'_> {
             (None, None) => format!("=== {what}"),
         }
     }
-}
-
-fn count(chunks: u64) -> String {
-    if chunks == 1 { "1 chunk".to_string() } else { format!("{chunks} chunks") }
 }
 
 #[cfg(test)]
@@ -152,6 +153,13 @@ mod tests {
         );
         let last = line.page(PageOf { page: 7, of: 7, left: None });
         assert_eq!(last, "=== end of read-3: page 7/7, 56 of 57 chunks; changed, not shown: 1");
+    }
+
+    #[test]
+    fn one_page_is_no_pages() {
+        let line = LastLine { chunks: 1, ..LINE };
+        let told = "=== end of read-3: its one page is read, its one chunk; then: auwai done --segment read-3";
+        assert_eq!(line.nothing_left(1), told);
     }
 
     #[test]

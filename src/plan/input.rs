@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use crate::counted::{count, thousands};
 use crate::record::{Chunk, ChunkId, End, PlanRepo, Record, Repo, RepoPath};
 
 /// Ids of one file that are remembered at once, so that memory is bounded whatever a file's size.
@@ -88,8 +89,9 @@ impl Input {
         }
         if end.count != self.chunks {
             return Err(format!(
-                "the end record counts {} chunks, but {} came",
-                end.count, self.chunks
+                "the end record counts {}, but {} came",
+                count(end.count, "chunk"),
+                thousands(self.chunks)
             ));
         }
         self.ended = true;

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use super::cost::{Cost, Last, cost};
 use super::part::{File, Files, Part};
 use super::policy::smallest_window;
+use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::record::{
     Chunk, Policy, QualifiedId, Segment, SegmentFile, SegmentId, SegmentKind, SegmentStatus, Tokens,
@@ -255,5 +256,5 @@ impl Need {
 }
 
 fn too_small(option: &str, given: Tokens, what: &str) -> Error {
-    Error::failed("window-too-small", format!("a {option} of {given} tokens is too small: {what}"))
+    Error::failed("window-too-small", format!("a {option} of {} is too small: {what}", count(given.0, "token")))
 }

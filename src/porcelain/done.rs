@@ -5,9 +5,10 @@ use std::process::Stdio;
 
 use super::options::{Common, ReaderOption, SegmentOption};
 use super::pipeline::Pipeline;
-use super::render::{count, percent, thousands};
+use super::render::percent;
 use super::target::Target;
 use crate::cli::Io;
+use crate::counted::{count, thousands};
 use crate::error::{Error, Result};
 use crate::record::{self, Record, Status};
 
@@ -59,14 +60,16 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 /// How far the plan is, in one line.
 pub fn progress(status: &Status) -> String {
     let segments = status.segments.unwrap_or_default();
-    format!(
-        "{} of {}, {} of {} read ({} %)",
-        thousands(segments.done),
-        count(segments.total, "segment"),
-        thousands(status.chunks.complete),
-        count(status.chunks.planned, "chunk"),
-        percent(status.tokens.complete, status.tokens.planned)
-    )
+    let done = format!("{} of {}", thousands(segments.done), count(segments.total, "segment"));
+    let (chunks, tokens) = (status.chunks, status.tokens);
+    match percent(tokens.complete, tokens.planned) {
+        None => format!("{done}, no text to read"),
+        Some(share) => format!(
+            "{done}, {} of {}, {share} % of the tokens read",
+            thousands(chunks.complete),
+            count(chunks.planned, "chunk"),
+        ),
+    }
 }
 
 fn what_now(status: &Status, target: &Target) -> String {

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use super::options::Common;
 use super::pipeline::{Pipeline, Stage, stage};
 use super::progress::Bar;
-use super::render::count;
 use super::target::{argument, repositories};
 use crate::cli::Io;
 use crate::cli::parse::{NamedRepo, repo_parser};
+use crate::counted::{count, thousands};
 use crate::error::Result;
 use crate::record::{self, Record, RepoPath, Sync};
 use crate::workspace::Member;
@@ -54,7 +54,7 @@ fn told(sync: &Sync) -> String {
         sync.repo,
         count(sync.files, "path"),
         count(sync.chunks_added, "chunk"),
-        super::render::thousands(sync.chunks_removed),
+        thousands(sync.chunks_removed),
     )
 }
 

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use super::index::scan_all;
 use super::options::Common;
 use super::pipeline::{Pipeline, Stage, stage};
-use super::render::{count, thousands};
+use super::render::from_ppm;
 use super::target::Target;
 use crate::cli::Io;
+use crate::counted::{count, thousands};
 use crate::error::{Error, Result};
 use crate::plumbing::plan::PolicyArgs;
 use crate::record::{Plan, Policy, Record};
@@ -148,12 +149,12 @@ pub fn summary(plan: &Plan) -> String {
 /// A policy in one line.
 pub fn policy_line(policy: &Policy) -> String {
     format!(
-        "window {}, prompt {}, reserve {}, safety {} ppm: {} tokens a segment ({})",
+        "window {}, prompt {}, reserve {}, safety {}: {} a segment ({})",
         thousands(policy.context_window.0),
         thousands(policy.fixed_prompt.0),
         thousands(policy.reserve.0),
-        thousands(policy.safety_ppm),
-        thousands(policy.segment_budget.0),
+        from_ppm(policy.safety_ppm),
+        count(policy.segment_budget.0, "token"),
         policy.tokenizer
     )
 }

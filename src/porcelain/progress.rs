@@ -5,8 +5,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::options::When;
-use super::render::thousands;
 use crate::cli::Io;
+use crate::counted::{count, thousands};
 use crate::record::Progress;
 
 /// A line that says how far something has come; hidden where nobody looks.
@@ -38,9 +38,12 @@ impl Bar {
 
     /// Tells how far a scan has come.
     pub fn scanned(&self, progress: &Progress) {
-        let (paths, mega) = (thousands(progress.files), thousands(progress.bytes >> 20));
-        let of = progress.of_files.map(|of| format!(" of {}", thousands(of))).unwrap_or_default();
-        self.0.set_message(format!("{}: {paths}{of} paths, {mega} MiB", self.0.prefix()));
+        let mega = thousands(progress.bytes >> 20);
+        let paths = match progress.of_files {
+            Some(of) => format!("{} of {}", thousands(progress.files), count(of, "path")),
+            None => count(progress.files, "path"),
+        };
+        self.0.set_message(format!("{}: {paths}, {mega} MiB", self.0.prefix()));
         self.0.tick();
     }
 

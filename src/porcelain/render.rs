@@ -1,30 +1,17 @@
-//! Numbers, lists and trees for people.
+//! Shares, lists and rows for people.
 
+use crate::counted::{count, thousands};
 use crate::record::{Fate, Unread, Why};
 
-/// `1234567` as `1,234,567`.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+/// A share in whole percent, rounded down, so that 100 % means all; nothing has no share.
+pub fn percent(part: u64, whole: u64) -> Option<u64> {
+    let share = (u128::from(part) * 100).checked_div(u128::from(whole))?;
+    u64::try_from(share).ok()
 }
 
-/// A count with its noun: `1 chunk`, `1,200 chunks`.
-pub fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", thousands(number))
-}
-
-/// A share in whole percent, rounded down, so that 100 % means all; all of nothing is 100.
-pub fn percent(part: u64, whole: u64) -> u64 {
-    let share = u128::from(part) * 100 / u128::from(whole.max(1));
-    if whole == 0 { 100 } else { u64::try_from(share).unwrap_or(100) }
+/// Parts per million as percent with one decimal, rounded down: `12.3 %`.
+pub fn from_ppm(ppm: u64) -> String {
+    format!("{}.{} %", ppm / 10_000, ppm % 10_000 / 1_000)
 }
 
 /// The counts of paths by fate, `text` first: `1,234 text, 10 binary`.
@@ -68,17 +55,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(thousands(0), "0");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_234_567), "1,234,567");
-        assert_eq!(count(1, "chunk"), "1 chunk");
+    fn all_but_one_is_not_a_hundred_percent() {
+        assert_eq!(percent(999_999, 1_000_000), Some(99));
+        assert_eq!(percent(3, 3), Some(100));
+        assert_eq!(percent(0, 0), None);
     }
 
     #[test]
-    fn all_but_one_is_not_a_hundred_percent() {
-        assert_eq!(percent(999_999, 1_000_000), 99);
-        assert_eq!(percent(3, 3), 100);
-        assert_eq!(percent(0, 0), 100);
+    fn parts_per_million_are_told_in_percent() {
+        let told = [0, 100_000, 123_456, 999_999, 999].map(from_ppm);
+        assert_eq!(told, ["0.0 %", "10.0 %", "12.3 %", "99.9 %", "0.0 %"]);
     }
 }

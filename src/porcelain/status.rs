@@ -2,9 +2,10 @@
 
 use super::done::progress;
 use super::options::Common;
-use super::render::{count, fates, thousands};
+use super::render::fates;
 use super::target::Target;
 use crate::cli::Io;
+use crate::counted::{count, thousands};
 use crate::error::Result;
 use crate::record::{self, Status};
 

@@ -6,9 +6,10 @@ use super::index::scan_all;
 use super::options::Common;
 use super::pipeline::Pipeline;
 use super::plan::{self, plan_stage, policy_line, summary};
-use super::render::{fates, percent, thousands};
+use super::render::{fates, percent};
 use super::target::Target;
 use crate::cli::Io;
+use crate::counted::thousands;
 use crate::error::Result;
 use crate::record::{self, Chunk, Record};
 use crate::visible::quote_path;
@@ -101,16 +102,21 @@ fn nodes(chunk: &Chunk, depth: usize) -> Vec<Vec<Vec<u8>>> {
 fn tell(tree: &Tree, io: &mut Io<'_>) -> Result<()> {
     let rows: Vec<(String, Node)> = tree.iter().map(|(path, node)| (label(path), *node)).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(4);
-    let (files, chunks, tokens) = ("files", "chunks", "tokens");
-    super::line(io, &format!("{:width$} {files:>9} {chunks:>9} {tokens:>13}  read", "node"))?;
+    let (files, chunks, tokens, read) = ("files", "chunks", "tokens", "of tokens read");
+    super::line(io, &format!("{:width$} {files:>9} {chunks:>9} {tokens:>13} {read:>14}", "node"))?;
     for (label, node) in rows {
         let pad = width - label.chars().count();
         let (files, chunks) = (thousands(node.files), thousands(node.chunks));
-        let (tokens, share) = (thousands(node.tokens), percent(node.read, node.tokens));
-        let row = format!("{label}{:pad$} {files:>9} {chunks:>9} {tokens:>13} {share:>3} %", "");
+        let (tokens, share) = (thousands(node.tokens), share(&node));
+        let row = format!("{label}{:pad$} {files:>9} {chunks:>9} {tokens:>13} {share:>14}", "");
         super::line(io, &row)?;
     }
     Ok(())
+}
+
+/// How much of the tokens is read.
+fn share(node: &Node) -> String {
+    percent(node.read, node.tokens).map_or("-".to_string(), |share| format!("{share} %"))
 }
 
 fn label(path: &[Vec<u8>]) -> String {

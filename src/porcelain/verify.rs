@@ -3,9 +3,10 @@
 use super::options::Common;
 use super::pipeline::Pipeline;
 use super::progress::Bar;
-use super::render::{self, count, fates, percent, thousands};
+use super::render::{self, fates, percent};
 use super::target::Target;
 use crate::cli::{Io, Verdict};
+use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Kind, Result};
 use crate::record::{self, Fate, Record, Status, Unread, Why};
 
@@ -109,7 +110,7 @@ impl Answer {
 }
 
 fn is_or_are(rows: u64) -> String {
-    format!("{} {}", count(rows, "part"), if rows == 1 { "is" } else { "are" })
+    format!("{} {}", count(rows, "part"), agree(rows, "is", "are"))
 }
 
 /// Passes every unread row to `each`.
@@ -163,30 +164,30 @@ pub fn tell_row(row: &Unread, target: &Target, io: &mut Io<'_>) -> Result<()> {
 /// The counts, and the share that is read.
 fn tell(answer: &Answer, io: &mut Io<'_>) -> Result<()> {
     let status = &answer.status;
-    let share = percent(status.tokens.complete, status.tokens.planned);
-    let share = if answer.rows > 0 { share.min(99) } else { share };
-    super::line(
-        io,
-        &format!(
-            "{share} % read: {} of {}, {} of {}",
-            thousands(status.chunks.complete),
-            count(status.chunks.planned, "chunk"),
-            thousands(status.tokens.complete),
-            count(status.tokens.planned, "token"),
-        ),
-    )?;
+    super::line(io, &sums(answer))?;
     super::line(io, &format!("paths: {}", fates(&status.fates)))?;
     match status.fates.get(Fate::Repository.as_str()) {
         Some(nested) => {
-            super::line(io, &format!("not read: {} inside", nested_repositories(*nested)))
+            super::line(io, &format!("not read: {} inside", count(*nested, "nested repository")))
         }
         None => Ok(()),
     }
 }
 
-fn nested_repositories(number: u64) -> String {
-    match number {
-        1 => "1 nested repository".to_string(),
-        more => format!("{} nested repositories", thousands(more)),
-    }
+/// What is read of what there is. A part that is unread may have no tokens that could be counted:
+/// then nothing is called 100 %.
+fn sums(answer: &Answer) -> String {
+    let (chunks, tokens) = (answer.status.chunks, answer.status.tokens);
+    let share = match percent(tokens.complete, tokens.planned) {
+        None => return "no text to read".to_string(),
+        Some(100) if answer.rows > 0 => String::new(),
+        Some(share) => format!(" ({share} %)"),
+    };
+    format!(
+        "read: {} of {}, {} of {}{share}",
+        thousands(chunks.complete),
+        count(chunks.planned, "chunk"),
+        thousands(tokens.complete),
+        count(tokens.planned, "token"),
+    )
 }

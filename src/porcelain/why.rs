@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use super::index::state_options;
 use super::options::Common;
 use super::pipeline::{collect_records, stage};
-use super::render::{count, thousands};
 use super::target::{Target, argument, repositories};
 use crate::cli::Io;
 use crate::cli::parse::{NamedRepo, repo_parser};
+use crate::counted::count;
 use crate::error::Result;
 use crate::record::{self, Fate, File, Record};
 use crate::workspace::Member;
@@ -108,7 +108,7 @@ fn told(file: &File) -> String {
         Fate::Text => text(file),
         Fate::Ignored => file.rule.as_deref().map(by),
         Fate::Unreadable => file.errno.clone(),
-        Fate::Binary => file.size.map(|size| format!("{} bytes", thousands(size))),
+        Fate::Binary => file.size.map(|size| count(size, "byte")),
         Fate::Repository => Some("a repository of its own: add it to read it".to_string()),
         _ => None,
     };

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use crate::cli::DEFAULT_READER;
+use crate::counted::count;
 use crate::record::{Segment, SegmentFile, SegmentKind, Tokens};
 use crate::store::coverage::Placed;
 use crate::visible::quote_path;
@@ -48,8 +49,9 @@ fn place(it: &Brief<'_>) -> String {
     let mut out =
         format!("{}: segment {seq} of {of} in workspace {workspace}, plan {plan}\n", segment.id);
     if segment.kind == SegmentKind::Read {
-        let chunks = segment.chunks.len();
-        let _ = writeln!(out, "{} tokens, {chunks} chunks, {}", segment.tokens, files(segment));
+        let tokens = count(segment.tokens.0, "token");
+        let chunks = count(segment.chunks.len() as u64, "chunk");
+        let _ = writeln!(out, "{tokens}, {chunks}, {}", files(segment));
     }
     out
 }
@@ -60,12 +62,11 @@ fn files(segment: &Segment) -> String {
     repos.dedup();
     let of = match repos.as_slice() {
         [one] => format!("repository {one}"),
-        many => format!("{} repositories", many.len()),
+        many => count(many.len() as u64, "repository"),
     };
     let mut paths = segment.files.clone();
     paths.dedup_by(|a, b| (&a.repo, &a.path, &a.path_b64) == (&b.repo, &b.path, &b.path_b64));
-    let noun = if paths.len() == 1 { "file" } else { "files" };
-    format!("{} {noun} of {of}", paths.len())
+    format!("{} of {of}", count(paths.len() as u64, "file"))
 }
 
 /// The bytes that file lines may take. A plan of `auwai-plan` has room for all of them; four bytes

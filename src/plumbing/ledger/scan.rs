@@ -1,6 +1,7 @@
 //! `auwai-ledger scan`: bring a repository's index up to date by looking at the whole tree.
 
 use crate::cli::Io;
+use crate::counted::count;
 use crate::error::Result;
 use crate::index::{self, Options};
 use crate::plumbing::ledger::source::{BoundedOptions, Source};
@@ -81,9 +82,9 @@ pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
 fn warn_unreadable(source: &Source, ledger: &Ledger, io: &mut Io<'_>) -> Result<()> {
     let totals = ledger.totals()?;
     let unreadable = totals.iter().find(|(fate, _)| *fate == record::Fate::Unreadable);
-    if let Some((_, count)) = unreadable {
-        let (paths, root) = (count.files, source.shown_root());
-        io.say("auwai-ledger", &format!("{paths} paths below '{root}' cannot be read"));
+    if let Some((_, totals)) = unreadable {
+        let (paths, root) = (count(totals.files, "path"), source.shown_root());
+        io.say("auwai-ledger", &format!("{paths} below '{root}' cannot be read"));
         io.hint(&format!("`auwai-ledger files --repo {root} --fate unreadable` lists them"));
     }
     Ok(())

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 
 /// How long the rest of the input may be taken, and more output come, when the command has ended.
@@ -70,8 +71,9 @@ impl Finding {
         let Ok(kept) = self.kept.lock() else { return String::new() };
         // The finding travels as an argument, which cannot hold a NUL.
         let mut text = String::from_utf8_lossy(&kept.text).replace('\0', "\\x00");
-        if kept.more > 0 {
-            text.push_str(&format!("\n[{} more bytes were not kept]", kept.more));
+        let more = kept.more as u64;
+        if more > 0 {
+            text.push_str(&format!("\n[{} {} not kept]", count(more, "more byte"), agree(more, "was", "were")));
         }
         text
     }

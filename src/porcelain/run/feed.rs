@@ -9,6 +9,7 @@ use std::sync::mpsc::channel;
 use super::call::{Finding, until_its_end};
 use super::queue::Queue;
 use crate::cli::{Io, World};
+use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::porcelain::pipeline::{Pipeline, collect_records, stage};
 use crate::porcelain::progress::Bar;
@@ -210,9 +211,9 @@ impl Worker<'_> {
     fn not_taken(&self, segment: &Segment, taken: usize) -> Error {
         let command = self.command[0].to_string_lossy();
         let command = crate::visible::one_line(&command).into_owned();
-        let all = segment.chunks.len();
+        let all = count(segment.chunks.len() as u64, "chunk");
         let message = format!(
-            "'{command}' ended well but took {taken} of the {all} chunks of {}",
+            "'{command}' ended well but took {taken} of {all} of {}",
             segment.id
         );
         Error::failed("not-taken", message).hint("give a command that reads its input to the end")

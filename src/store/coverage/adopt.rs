@@ -7,6 +7,7 @@ use rusqlite::{ErrorCode, Transaction, params};
 
 use super::loader::Loader;
 use super::{Counters, Coverage, counters, in_force, to_json};
+use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::record::{End, Plan, Policy, Reader, Record};
 use crate::store::db::{Durability, Fault, Work};
@@ -98,8 +99,10 @@ fn keep(tx: &Transaction<'_>, policy: &Policy, before: &Counters) -> Work<Adopte
     let left = before.segments.total - before.segments.done;
     let message = match left {
         0 => "there is a finished plan under another policy".to_string(),
-        1 => "there is a plan under another policy, with 1 segment not done".to_string(),
-        _ => format!("there is a plan under another policy, with {left} segments not done"),
+        _ => {
+            let left = count(left, "segment");
+            format!("there is a plan under another policy, with {left} not done")
+        }
     };
     let error = Error::no("planned", message)
         .hint("go on with it: `auwai next`")

@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::claim::held;
 use super::segments::{Stand, finish, stand};
 use super::{Coverage, counters, in_force};
+use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::record::{SegmentId, SegmentKind, SegmentStatus};
 use crate::store::db::{Durability, Work};
@@ -63,7 +64,7 @@ fn allow(tx: &Transaction<'_>, it: &Stand, reader: &str) -> Work<()> {
     let sql = "SELECT unread FROM segment_progress WHERE seq = ?";
     match tx.query_row(sql, [it.seq], |row| row.get(0))? {
         0 => Ok(()),
-        unread => Err(not_read(&it.id, unread).into()),
+        unread => Err(not_read(&it.id, i64::cast_unsigned(unread)).into()),
     }
 }
 
@@ -90,15 +91,13 @@ fn another(id: &SegmentId) -> Error {
 }
 
 fn too_early(id: &SegmentId, left: u64) -> Error {
-    let message = match left {
-        1 => format!("'{id}' comes last: 1 read segment is not done"),
-        _ => format!("'{id}' comes last: {left} read segments are not done"),
-    };
+    let (read, are) = (count(left, "read segment"), agree(left, "is", "are"));
+    let message = format!("'{id}' comes last: {read} {are} not done");
     Error::no("not-read", message).hint("read on: `auwai next`")
 }
 
-fn not_read(id: &SegmentId, unread: i64) -> Error {
-    let chunks = if unread == 1 { "1 chunk is" } else { &format!("{unread} chunks are") };
-    Error::no("not-read", format!("{chunks} unread in segment '{id}'"))
+fn not_read(id: &SegmentId, unread: u64) -> Error {
+    let (chunks, are) = (count(unread, "chunk"), agree(unread, "is", "are"));
+    Error::no("not-read", format!("{chunks} {are} unread in segment '{id}'"))
         .hint(format!("`auwai read --segment {id} --unread`"))
 }

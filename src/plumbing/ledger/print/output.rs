@@ -5,6 +5,7 @@ use std::io::Write;
 use super::Args;
 use crate::cli::{Signals, last_words};
 use crate::delivery::{Acks, Delivery, Ended, Orders, Sheet, Tally};
+use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Kind, Result};
 use crate::visible::one_line;
 
@@ -113,36 +114,21 @@ fn deliver(args: &Args, acks: Acks) -> Result<Delivery> {
 /// What stays unread, in words. `more` is whether chunks may have been to follow.
 fn unread(tally: &Tally, more: bool) -> Option<String> {
     let left = tally.chunks - tally.acknowledged;
-    let (taken, bytes) = (grouped(tally.taken), grouped(tally.bytes));
-    let of = tally.chunks;
+    let (taken, bytes) = (thousands(tally.taken), count(tally.bytes, "byte"));
+    let (of, stay) = (count(tally.chunks, "chunk"), agree(left, "stays", "stay"));
     let what = match (left, more) {
-        (0, true) => format!("what was to follow after {of} chunks stays unread"),
+        (0, true) => format!("what was to follow after {of} stays unread"),
         (0, false) if tally.taken < tally.bytes => "only the last line stays unread".to_string(),
         (0, false) => return None,
-        (_, true) => format!("{left} of {of} chunks, and what was to follow, stay unread"),
-        (_, false) => format!("{left} of {of} chunks stay unread"),
+        (_, true) => format!("{left} of {of}, and what was to follow, stay unread"),
+        (_, false) => format!("{left} of {of} {stay} unread"),
     };
-    Some(format!("{what}: the reader took {taken} of {bytes} bytes"))
-}
-
-/// A number for people: `81,233`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let (head, rest) = digits.split_at((digits.len() + 2) % 3 + 1);
-    rest.as_bytes()
-        .chunks(3)
-        .fold(head.to_string(), |text, three| text + "," + &String::from_utf8_lossy(three))
+    Some(format!("{what}: the reader took {taken} of {bytes}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_three() {
-        let groups = [0, 12, 999, 1000, 81_233, 1_234_567].map(grouped);
-        assert_eq!(groups, ["0", "12", "999", "1,000", "81,233", "1,234,567"]);
-    }
 
     #[test]
     fn what_stays_unread_is_counted() {
@@ -151,6 +137,9 @@ mod tests {
             unread(&tally, false).unwrap(),
             "12 of 57 chunks stay unread: the reader took 30,000 of 81,233 bytes"
         );
+        let one = Tally { chunks: 1, acknowledged: 0, bytes: 1, taken: 0 };
+        let told = "1 of 1 chunk stays unread: the reader took 0 of 1 byte";
+        assert_eq!(unread(&one, false).unwrap(), told);
         let whole = Tally { acknowledged: 57, taken: 81_233, ..tally };
         assert_eq!(unread(&whole, false), None);
     }
