@@ -6,6 +6,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+/// EMFILE and ENFILE: too many open files, of the process or of the system. Linux, the BSDs and
+/// macOS have the same numbers.
+const OPEN_FILES: [i32; 2] = [24, 23];
+
 /// What an error means to the caller of a tool; each kind has one exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -85,6 +89,11 @@ impl Error {
         if cause.kind() == std::io::ErrorKind::BrokenPipe {
             return Self::closed();
         }
+        if cause.raw_os_error().is_some_and(|number| OPEN_FILES.contains(&number)) {
+            return Self::failed("too-many-files", format!("cannot {what} '{subject}'"))
+                .because(plain(cause))
+                .hint("let more files be open: `ulimit -n 4096`, and run the command again");
+        }
         let code = match cause.kind() {
             std::io::ErrorKind::NotFound => "not-found",
             std::io::ErrorKind::PermissionDenied => "no-permission",
@@ -153,6 +162,13 @@ mod tests {
     fn a_broken_pipe_is_no_failure() {
         let error = Error::io("write", "-", &std::io::ErrorKind::BrokenPipe.into());
         assert_eq!(error.kind().exit_code(), 0);
+    }
+
+    #[test]
+    fn too_many_open_files_are_told_with_the_limit() {
+        let error = Error::io("make", "a pipe", &std::io::Error::from_raw_os_error(24));
+        assert_eq!(error.to_string(), "cannot make 'a pipe': Too many open files");
+        assert!(error.hints()[0].contains("ulimit -n"), "{:?}", error.hints());
     }
 
     #[test]

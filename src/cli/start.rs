@@ -88,9 +88,10 @@ pub fn start<T: Tool>() -> ExitCode {
 /// Runs a tool with these arguments, the first being the program's name.
 pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
     let wants_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let words = args.clone();
     let tool = match T::try_parse_from(args) {
         Ok(tool) => tool,
-        Err(e) => return say_usage(T::NAME, wants_json, &e),
+        Err(e) => return say_usage(&help_command::<T>(&words), wants_json, &e),
     };
     let world = World::real();
     let (mut input, mut out) =
@@ -103,17 +104,33 @@ pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
 }
 
 /// Help and version go to standard output with 0, a wrong command line to standard error with 2;
-/// with `--json` somewhere on it, it is a record too.
-fn say_usage(name: &str, wants_json: bool, error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+/// with `--json` somewhere on it, it is a record on standard output too. Who asked for records on
+/// standard error gets one there, not clap's page of text.
+fn say_usage(help: &str, wants_json: bool, error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
+        let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    let problem = problem(&Error::usage(summary(error)).hint(format!("see `{help}`")));
     if wants_json {
-        let error = Error::usage(summary(error)).hint(format!("see `{name} --help`"));
-        let _ = record::write(&mut io::stdout().lock(), &problem(&error));
+        let _ = record::write(&mut io::stdout().lock(), &problem);
     }
+    let _ = match World::real().text(ERRORS) {
+        Some("json") => record::write(&mut io::stderr().lock(), &problem),
+        _ => error.print().map_err(|e| Error::io("write to", "standard error", &e)),
+    };
     ExitCode::from(Kind::Usage.exit_code())
+}
+
+/// The command that explains the one that was typed: `auwai-ledger scan --help`.
+fn help_command<T: Tool>(words: &[OsString]) -> String {
+    let (mut command, mut line) = (T::command(), T::NAME.to_string());
+    for word in words.iter().skip(1) {
+        let Some(verb) = command.find_subcommand(word).cloned() else { break };
+        line = format!("{line} {}", verb.get_name());
+        command = verb;
+    }
+    line + " --help"
 }
 
 /// What clap says first, on one line.

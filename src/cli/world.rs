@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::parse::name;
 use crate::error::{Error, Result};
 use crate::visible::quote_path;
+use crate::workspace::nearest;
 
 /// The reader that acts when none is named.
 pub const DEFAULT_READER: &str = "default";
@@ -117,11 +119,14 @@ impl World {
     /// When that is no folder.
     pub fn inside(&self, dir: &Path) -> Result<World> {
         let cwd = self.absolute(dir);
-        let shown = quote_path(std::os::unix::ffi::OsStrExt::as_bytes(dir.as_os_str()));
+        let quote = |path: &Path| quote_path(path.as_os_str().as_bytes()).into_owned();
+        let shown = quote(dir);
         match std::fs::metadata(&cwd) {
             Ok(found) if found.is_dir() => Ok(World { cwd, ..self.clone() }),
-            Ok(_) => Err(Error::failed("not-a-folder", format!("'{shown}' is not a folder"))),
-            Err(e) => Err(Error::io("change to", shown, &e)),
+            Ok(_) => Err(Error::failed("not-a-folder", format!("'{shown}' is not a folder"))
+                .hint("give the folder that holds it: `auwai -C DIR COMMAND`")),
+            Err(e) => Err(Error::io("change to", shown, &e)
+                .hint(format!("see which folders there are: `ls {}`", quote(nearest(&cwd))))),
         }
     }
 

@@ -75,8 +75,9 @@ impl Delivery {
     /// # Errors
     /// When the output is not open, or no thread can be had.
     pub fn start(orders: Orders) -> Result<Delivery> {
-        let outlet = Outlet::new(orders.out)
-            .map_err(|e| output(&e).hint("send the output to a reader, or leave out --ack-fd"))?;
+        let outlet = Outlet::new(orders.out).map_err(|e| {
+            output(&e).hint("open standard output, to a pipe or a file: `auwai read | less`")
+        })?;
         // One waits while one is sent: sheets can be large.
         let (sheets, inbox) = sync_channel(1);
         let on_stop = orders.on_stop;

@@ -48,7 +48,10 @@ impl LastLine<'_> {
 
     /// After bodies whose stream was cut off.
     pub fn cut(&self) -> String {
-        self.go_on(&format!("cut off{} after {}", self.of_label(), count(self.chunks, "chunk")), None)
+        self.go_on(
+            &format!("cut off{} after {}", self.of_label(), count(self.chunks, "chunk")),
+            None,
+        )
     }
 
     /// After a page.

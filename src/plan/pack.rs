@@ -256,5 +256,8 @@ impl Need {
 }
 
 fn too_small(option: &str, given: Tokens, what: &str) -> Error {
-    Error::failed("window-too-small", format!("a {option} of {} is too small: {what}", count(given.0, "token")))
+    Error::failed(
+        "window-too-small",
+        format!("a {option} of {} is too small: {what}", count(given.0, "token")),
+    )
 }

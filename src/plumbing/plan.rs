@@ -170,7 +170,10 @@ pub fn run(args: &Args, input: impl BufRead, sink: &mut dyn Write) -> Result<()>
     let policy = Asked { policy: policy(args)?, tokenizer: args.policy.tokenizer.is_some() };
     match args.input.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => {
-            let file = File::open(path).map_err(|e| Error::io("open", shown(path), &e))?;
+            let file = File::open(path).map_err(|e| {
+                Error::io("open", shown(path), &e)
+                    .hint("write it first: `auwai-ledger chunks --workspace . >FILE`")
+            })?;
             let reader = Reader::new(BufReader::with_capacity(1 << 16, file), shown(path));
             plan(policy, reader, args.partial, sink)
         }
@@ -190,7 +193,10 @@ fn read_order(path: &Path) -> Result<Vec<String>> {
         let message = "cannot read the order from '-': the records come from there";
         return Err(Error::usage(message).hint("write the globs to a file: --order FILE"));
     }
-    let text = fs::read_to_string(path).map_err(|e| Error::io("read", shown(path), &e))?;
+    let text = fs::read_to_string(path).map_err(|e| {
+        Error::io("read", shown(path), &e)
+            .hint("give a file with one glob a line: `printf '%s\\n' 'src/*' >FILE`")
+    })?;
     Ok(parse_order(&text))
 }
 

@@ -15,7 +15,8 @@ use crate::record::{self, Record, Status};
 /// Close a segment, with what was found in it
 ///
 /// Refused until every chunk of the segment is complete. The finding is kept with the segment and
-/// appended to findings.md. The same again changes nothing.
+/// appended to findings.md. The same again changes nothing. Without -m and -F the segment is closed
+/// without a finding, and one may be added later by the same command.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -7,6 +7,7 @@ use clap::CommandFactory;
 
 use super::Auwai;
 use super::man::{self, Page};
+use super::options::Common;
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::plumbing::ledger::Ledger;
@@ -27,15 +28,20 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
+pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    if common.json {
+        return Err(Error::usage("`auwai help` prints text: it takes no --json")
+            .hint("the records are described by `auwai help records`"));
+    }
     let topic = args.topic.first().map_or("auwai", String::as_str);
     let page = man::find(topic).ok_or_else(|| unknown(topic))?;
+    let command = command(page, &args.topic)?;
     if io.world.screen && on_screen(page)? {
         return Ok(());
     }
     match plain(page)? {
         Some(text) => super::text(io, &text),
-        None => super::text(io, &long_help(page, &args.topic)?),
+        None => super::text(io, &long_help(page, command)?),
     }
 }
 
@@ -89,24 +95,48 @@ fn without_overstrikes(text: &str) -> String {
     out
 }
 
-/// What `--help` says of the page's command, or of the one that the words name.
-fn long_help(page: &Page, words: &[String]) -> Result<String> {
-    let (mut command, verbs) = match page.name {
-        "auwai-ledger" => (Ledger::command(), words.get(1..).unwrap_or_default()),
-        "auwai-plan" => (PlanTool::command(), &[][..]),
-        "auwai-relay" => (Relay::command(), &[][..]),
-        _ => (Auwai::command(), words),
-    };
+/// The command that a page and the words of a topic name.
+///
+/// # Errors
+/// Usage, when a word after the first is no verb of what stands before it.
+fn command(page: &Page, words: &[String]) -> Result<clap::Command> {
+    let (mut command, mut verbs) = (tool(page), words);
+    command.build();
+    // The first word may be the page's own name instead of a verb.
+    if verbs.first().is_some_and(|word| command.find_subcommand(word).is_none()) {
+        verbs = &verbs[1..];
+    }
+    for verb in verbs {
+        let found = command.find_subcommand(verb).cloned();
+        command = found.ok_or_else(|| no_verb(&command, verb))?;
+    }
+    Ok(command)
+}
+
+/// The command that a page is about; a page about something else has one without verbs.
+fn tool(page: &Page) -> clap::Command {
+    match page.name {
+        _ if matches!(page.section, 5 | 7) => clap::Command::new(page.name),
+        "auwai-ledger" => Ledger::command(),
+        "auwai-plan" => PlanTool::command(),
+        "auwai-relay" => Relay::command(),
+        _ => Auwai::command(),
+    }
+}
+
+fn no_verb(command: &clap::Command, verb: &str) -> Error {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let error =
+        Error::usage(format!("'{name}' has no command '{}'", crate::visible::one_line(verb)));
+    let topic = name.strip_prefix("auwai ").unwrap_or(name);
+    error.hint(format!("see what there is: `auwai help {topic}`"))
+}
+
+/// What `--help` says of a command.
+fn long_help(page: &Page, mut command: clap::Command) -> Result<String> {
     if matches!(page.section, 5 | 7) {
         let message = format!("neither 'man' nor 'mandoc' is there to show {}", page.file());
         return Err(Error::failed("no-man", message).hint("install `mandoc` or `man-db`"));
-    }
-    command.build();
-    for verb in verbs {
-        match command.find_subcommand(verb) {
-            Some(found) => command = found.clone(),
-            None => break,
-        }
     }
     Ok(command.render_long_help().to_string())
 }
@@ -133,6 +163,23 @@ mod tests {
             assert_eq!(page(topic).as_deref(), Some(file), "{topic}");
         }
         assert_eq!(page("wc"), None);
+    }
+
+    #[test]
+    fn every_word_of_a_topic_means_something() {
+        let said = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            let page = man::find(&words[0]).unwrap();
+            command(page, &words).map(|command| command.get_name().to_string())
+        };
+        assert_eq!(said(&["auwai", "plan"]).unwrap(), "plan");
+        assert_eq!(said(&["ledger", "scan"]).unwrap(), "scan");
+        assert_eq!(said(&["auwai-ledger(1)", "scan"]).unwrap(), "scan");
+        assert_eq!(said(&["workspace", "fullread", "read"]).unwrap(), "read");
+        assert_eq!(said(&["auwai-workspace.7"]).unwrap(), "auwai-workspace");
+        for bad in [&["plan", "x"][..], &["auwai-plan", "x"], &["records", "x"], &["ledger", "x"]] {
+            assert_eq!(said(bad).unwrap_err().kind().exit_code(), 2, "{bad:?}");
+        }
     }
 
     #[test]

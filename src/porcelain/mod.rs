@@ -80,7 +80,7 @@ impl Tool for Auwai {
             Verb::Why(args) => why::run(args, common, io),
             Verb::Workspace(verb) => workspace::run(verb, common, io),
             Verb::Fullread(verb) => verb.run(common, io),
-            Verb::Help(args) => help::run(args, io),
+            Verb::Help(args) => help::run(args, common, io),
         }
     }
 }

@@ -286,10 +286,11 @@ fn judge(status: ExitStatus, talk: &str, io: &mut Io<'_>, tell: bool) -> Result<
     };
     Err(match failure {
         Some(problem) => Error::told(kind, problem.code, problem.message, problem.hint),
+        // What it said has been passed on.
         None => {
-            let words = talk.lines().find(|line| !line.trim().is_empty()).unwrap_or("no word");
-            let message = format!("a stage ended with {status}: {words}");
-            Error::told(kind, "failed".into(), message, None)
+            let hint = "see the stages with `AUWAI_TRACE=1`, and run them by hand".to_string();
+            let message = format!("a stage of the pipeline broke down ({status})");
+            Error::told(kind, "failed".into(), message, Some(hint))
         }
     })
 }

@@ -1,6 +1,7 @@
 //! `auwai read`: the text of a segment, delivered and acknowledged.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use super::options::{Common, ReaderOption, SegmentOption};
 use super::pipeline::{Pipeline, Stage, stage};
@@ -8,6 +9,7 @@ use super::target::Target;
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::Status;
+use crate::visible::quote_path;
 
 /// Print the text of the active segment, and mark what was taken as read
 ///
@@ -16,6 +18,9 @@ use crate::record::Status;
 ///
 /// With --max-chars (or $AUWAI_MAX_CHARS, or a plan made with --page) one page is printed at a
 /// time: the first that is not yet complete. The last line says which page it was and how to go on.
+///
+/// What it prints is text, so there is no --json: the records of the same are those of
+/// auwai-ledger(1), `auwai-ledger show`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -34,7 +39,8 @@ pub struct Args {
     /// How long to wait without progress for the reader of a pipe to take the rest
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     drain: humantime::Duration,
-    /// Read these again: chunk ids, unique prefixes of them, or paths
+    /// Read these again, whoever has their segment: chunk ids, unique prefixes of them, or paths of
+    /// files; each must be in the plan
     #[arg(value_name = "ID|PATH", conflicts_with = "segment")]
     wanted: Vec<OsString>,
 }
@@ -42,6 +48,9 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
+    if common.json {
+        return Err(no_records(args, &target));
+    }
     let reader = io.world.reader(args.reader.reader.as_deref())?;
     let (size, segment) = (page_size(args, io)?, args.segment.id());
     // What is typed in full needs no look at the plan.
@@ -51,6 +60,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     };
     let size = size.or(status.policy.as_ref().and_then(|policy| policy.page));
     let show = target.ledger("show").flag("--unread", args.unread && size.is_none());
+    let show = show.flag("--planned", !args.wanted.is_empty());
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
     let (show, mark, segment) = match args.wanted.is_empty() {
         true => {
@@ -61,6 +71,18 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     };
     let print = print_stage(args, &target, segment.as_deref(), size)?;
     Pipeline::start(&[show, print, mark], io)?.pass(io)
+}
+
+/// Text cannot be asked for as records.
+fn no_records(args: &Args, target: &Target) -> Error {
+    let root = quote_path(target.workspace().root().as_os_str().as_bytes());
+    let what = match (args.wanted.is_empty(), args.segment.id()) {
+        (true, Some(id)) => format!("--segment {id}"),
+        (true, None) => "--segment ID".to_string(),
+        (false, _) => "ID|PATH".to_string(),
+    };
+    Error::usage("`auwai read` prints text: it takes no --json")
+        .hint(format!("the text as records: `auwai-ledger show --workspace {root} {what}`"))
 }
 
 /// The characters of a page, when the option or the variable says them.

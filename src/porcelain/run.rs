@@ -14,8 +14,9 @@ use super::signals::Forward;
 use super::target::Target;
 use super::verify;
 use crate::cli::Io;
+use crate::counted::{agree, count};
 use crate::error::{Error, Result};
-use crate::record::Plan;
+use crate::record::{Plan, Status};
 use crate::visible::quote_path;
 use crate::workspace::Lock;
 use queue::Queue;
@@ -32,7 +33,8 @@ use queue::Queue;
 /// findings as input, and then the verdict of `auwai verify`. Stopped and started again, it goes on
 /// where it was. auwai itself calls no model.
 ///
-/// Exit status: 0 everything is read; 1 something is left; 3 COMMAND failed.
+/// Exit status: 0 everything is read and every segment is done; 1 something is left, or another
+/// reader has it; 3 COMMAND failed.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -115,20 +117,38 @@ fn panicked() -> Error {
 }
 
 fn conclude(target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
-    let answer = verify::ask(false, target, common, io, &mut |row, io| {
-        if common.json {
-            crate::record::write(io.out, &row)
-        } else {
-            verify::tell_row(&row, target, io)
-        }
-    })?;
-    tell_holders(target, io)?;
-    verify::finish(&answer, target, common, io)
+    let answer = verify::ask_aloud(false, target, common, io)?;
+    let status = target.status(io)?;
+    tell_holders(&status, target, io);
+    verify::finish(&answer, target, common, io)?;
+    all_done(&status)
+}
+
+/// Everything may be read and the work not done: a segment is with another reader, or the synthesis
+/// had to wait for one.
+fn all_done(status: &Status) -> Result<()> {
+    let segments = status.segments.unwrap_or_default();
+    let (held, pending) = (segments.active, segments.pending);
+    let told = match (held, pending) {
+        (0, 0) => return Ok(()),
+        (0, _) => format!("{} {} not done", count(pending, "segment"), agree(pending, "is", "are")),
+        (_, 0) => format!("other readers have {}", count(held, "segment")),
+        _ => format!(
+            "other readers have {}, and {pending} more {} not done",
+            count(held, "segment"),
+            agree(pending, "is", "are")
+        ),
+    };
+    let hint = match held {
+        0 => "go on with it: run the same again",
+        _ => "when they are closed (`auwai done`), run the same again",
+    };
+    Err(Error::no("not-done", told).hint(hint))
 }
 
 /// Segments that a reader outside this run has are left to it: says so.
-fn tell_holders(target: &Target, io: &mut Io<'_>) -> Result<()> {
-    for holder in target.status(io)?.active {
+fn tell_holders(status: &Status, target: &Target, io: &mut Io<'_>) {
+    for holder in &status.active {
         let (segment, reader) = (&holder.segment, &holder.reader);
         io.say("auwai", &format!("{segment} was left to reader '{reader}', who has it"));
         let root = quote_path(target.workspace().root().as_os_str().as_bytes()).into_owned();
@@ -136,5 +156,4 @@ fn tell_holders(target: &Target, io: &mut Io<'_>) -> Result<()> {
             "take it back: `auwai-ledger release --workspace {root} --segment {segment}`"
         ));
     }
-    Ok(())
 }

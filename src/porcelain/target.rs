@@ -114,9 +114,10 @@ impl Target {
         })
     }
 
-    /// The command that brings the plan up to date.
-    pub fn replan(&self) -> String {
-        format!("auwai plan --force{}", self.flag())
+    /// The command that plans what the tree is now: over the plan that is there, if one is.
+    pub fn plan_command(&self, planned: bool) -> String {
+        let force = if planned { " --force" } else { "" };
+        format!("auwai plan{force}{}", self.flag())
     }
 
     /// Tells `print` which commands to suggest, when the default ones would miss what was typed;

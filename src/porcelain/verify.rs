@@ -18,7 +18,7 @@ use crate::record::{self, Fate, Record, Status, Unread, Why};
 /// fates are always printed.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Ask only whether the plan has been read, whatever the tree is now
+    /// Ask only whether the plan has been read, whatever the tree is now; the sums are the plan's
     #[arg(long)]
     planned: bool,
 }
@@ -35,10 +35,23 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let mut out = Verdict(&mut *io.out);
     let io = &mut Io { input: &mut *io.input, out: &mut out, err: &mut *io.err, world: io.world };
     let target = Target::resolve(common, io)?;
-    let answer = ask(args.planned, &target, common, io, &mut |row, io| {
-        if common.json { record::write(io.out, &row) } else { tell_row(&row, &target, io) }
-    })?;
+    let answer = ask_aloud(args.planned, &target, common, io)?;
     finish(&answer, &target, common, io)
+}
+
+/// Tells every unread row.
+pub fn ask_aloud(
+    only_planned: bool,
+    target: &Target,
+    common: &Common,
+    io: &mut Io<'_>,
+) -> Result<Answer> {
+    // The rows come before the record that names the plan.
+    let planned = target.status(io)?.plan.is_some();
+    ask(only_planned, target, common, io, &mut |row, io| match common.json {
+        true => record::write(io.out, &row),
+        false => tell_row(&row, planned, target, io),
+    })
 }
 
 /// Tells the sums, and gives the verdict.
@@ -100,9 +113,8 @@ impl Answer {
                 .hint("let them be read (`chmod`), or leave them out by a line in .auwai-ignore"));
         }
         let command = match (&self.status.plan, self.waiting) {
-            (None, _) => format!("auwai plan{}", target.flag()),
             (Some(_), true) => format!("auwai next{}", target.flag()),
-            (Some(_), false) => target.replan(),
+            (plan, _) => target.plan_command(plan.is_some()),
         };
         Err(Error::no("unread", format!("{} unread", is_or_are(self.rows)))
             .hint(format!("go on with `{command}`")))
@@ -114,7 +126,7 @@ fn is_or_are(rows: u64) -> String {
 }
 
 /// Passes every unread row to `each`.
-pub fn ask(
+fn ask(
     planned: bool,
     target: &Target,
     common: &Common,
@@ -150,12 +162,12 @@ pub fn ask(
 }
 
 /// A row, with the command that finishes it.
-pub fn tell_row(row: &Unread, target: &Target, io: &mut Io<'_>) -> Result<()> {
+fn tell_row(row: &Unread, planned: bool, target: &Target, io: &mut Io<'_>) -> Result<()> {
     let command = match (&row.segment, row.why) {
         (Some(segment), Why::Pending | Why::Leased) => {
             format!("  (auwai read --segment {segment}{})", target.flag())
         }
-        (_, Why::Changed | Why::Unplanned) => format!("  ({})", target.replan()),
+        (_, Why::Changed | Why::Unplanned) => format!("  ({})", target.plan_command(planned)),
         _ => String::new(),
     };
     super::line(io, &format!("{}{command}", render::unread(row)))

@@ -9,7 +9,7 @@ use super::survey;
 use super::target::Target;
 use super::verbs::FullreadVerb;
 use crate::cli::Io;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{self, Repo};
 use crate::visible::quote_path;
 use crate::workspace::{Member, Workspace};
@@ -73,11 +73,12 @@ pub struct List {
 /// Runs a verb.
 pub fn run(verb: &Verb, common: &Common, io: &mut Io<'_>) -> Result<()> {
     match verb {
-        Verb::Init(init) => run_init(init, io),
+        Verb::Init(init) => run_init(init, common, io),
         Verb::Add(add) => run_add(add, common, io),
         Verb::Remove(remove) => {
             let member = opened(common, io)?.remove(&remove.name)?;
-            super::line(io, &format!("{} is out of the workspace; its reads stay", member.name))
+            let told = format!("{} is out of the workspace; its reads stay", member.name);
+            tell(&member.name, &member.path, &told, common, io)
         }
         Verb::List(list) if list.all => list_all(common, io),
         Verb::List(_) => list_members(common, io),
@@ -86,16 +87,38 @@ pub fn run(verb: &Verb, common: &Common, io: &mut Io<'_>) -> Result<()> {
     }
 }
 
-fn run_init(init: &Init, io: &mut Io<'_>) -> Result<()> {
+fn run_init(init: &Init, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let root = io.world.absolute(init.root.as_deref().unwrap_or(Path::new(".")));
     registry(io).check(&init.name, &std::fs::canonicalize(&root).unwrap_or(root.clone()))?;
-    let workspace = Workspace::init(&root, &init.name)?;
+    let workspace = Workspace::init(&root, &init.name).map_err(elsewhere)?;
     if let Err(error) = registry(io).record(&init.name, workspace.root()) {
         // A sandbox may not let us write there: the path works all the same.
-        io.say("auwai", &format!("the name '{}' is not kept: {error}", init.name));
-        io.hint("name the workspace by its path: `auwai plan -W DIR`");
+        io.say("auwai", &error.to_string());
+        error.hints().iter().for_each(|hint| io.hint(hint));
     }
-    super::line(io, &format!("workspace {} at {}", init.name, shown(workspace.root())))
+    let told = format!("workspace {} at {}", init.name, shown(workspace.root()));
+    tell(&init.name, workspace.root(), &told, common, io)
+}
+
+/// The state of a workspace is at its root: where that cannot be written, only another root helps.
+fn elsewhere(error: Error) -> Error {
+    match error.code() {
+        "not-writable" | "no-permission" | "read-only" | "io" => {
+            let hint =
+                "make it in a folder that you may write: `auwai workspace init NAME --root DIR`";
+            let (code, message) = (error.code().to_string(), error.to_string());
+            Error::told(error.kind(), code, message, Some(hint.to_string()))
+        }
+        _ => error,
+    }
+}
+
+/// A line, or the `repo` record of what it is about.
+fn tell(name: &str, path: &Path, told: &str, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    match common.json {
+        true => record::write(io.out, &Repo::at(name, path)),
+        false => super::line(io, told),
+    }
 }
 
 fn run_add(add: &Add, common: &Common, io: &mut Io<'_>) -> Result<()> {
@@ -103,7 +126,7 @@ fn run_add(add: &Add, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let path = io.world.absolute(&add.path);
     let state_dir = io.world.state_dir(common.state_dir.as_deref());
     let member = workspace.add(&path, add.name.as_deref(), &add.only, state_dir.as_deref())?;
-    super::line(io, &row(&member))
+    tell(&member.name, &member.path, &row(&member), common, io)
 }
 
 /// The workspace itself, which may have no repositories yet.
@@ -114,20 +137,14 @@ fn opened(common: &Common, io: &mut Io<'_>) -> Result<Workspace> {
 fn list_members(common: &Common, io: &mut Io<'_>) -> Result<()> {
     let workspace = opened(common, io)?;
     for member in workspace.members() {
-        match common.json {
-            true => record::write(io.out, &Repo::at(&member.name, &member.path))?,
-            false => super::line(io, &row(member))?,
-        }
+        tell(&member.name, &member.path, &row(member), common, io)?;
     }
     Ok(())
 }
 
 fn list_all(common: &Common, io: &mut Io<'_>) -> Result<()> {
     for (name, root) in registry(io).list()? {
-        match common.json {
-            true => record::write(io.out, &Repo::at(&name, &root))?,
-            false => super::line(io, &format!("{name}\t{}", shown(&root)))?,
-        }
+        tell(&name, &root, &format!("{name}\t{}", shown(&root)), common, io)?;
     }
     Ok(())
 }

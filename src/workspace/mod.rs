@@ -228,12 +228,20 @@ impl Workspace {
 
 /// An existing folder, absolute and without links.
 fn real_folder(path: &Path) -> Result<PathBuf> {
-    let real = fs::canonicalize(path).map_err(|e| Error::io("open", quote(path), &e))?;
+    let real = fs::canonicalize(path).map_err(|e| {
+        Error::io("open", quote(path), &e)
+            .hint(format!("see which folders there are: `ls {}`", quote(nearest(path))))
+    })?;
     match real.is_dir() {
         true => Ok(real),
         false => Err(Error::failed("not-a-folder", format!("'{}' is not a folder", quote(path)))
             .hint(format!("name the folder that holds it: '{}'", quote(&folder_of(&real))))),
     }
+}
+
+/// The part of a path that is there.
+pub fn nearest(path: &Path) -> &Path {
+    path.ancestors().skip(1).find(|folder| folder.is_dir()).unwrap_or(Path::new("/"))
 }
 
 fn folder_of(path: &Path) -> PathBuf {

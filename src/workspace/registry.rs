@@ -2,6 +2,7 @@
 //!
 //! It only saves typing: paths work without it, so a place that cannot be written is a warning.
 
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -75,16 +76,19 @@ impl Registry {
     /// `name-taken` when another workspace has it; what keeps the file from being written, which
     /// is worth a warning and no more.
     pub fn record(&self, name: &str, root: &Path) -> Result<()> {
+        let nowhere = || not_kept(name, root, &"neither XDG_STATE_HOME nor HOME is set");
         let path = self.path.as_deref().ok_or_else(nowhere)?;
         let folder = path.parent().unwrap_or(path);
-        fs::create_dir_all(folder).map_err(|e| not_kept(name, &e))?;
-        let _lock = lock(&path.with_extension("lock"))?;
-        let mut all = self.list()?;
+        let not_kept = |cause: &dyn Display| not_kept(name, root, cause);
+        fs::create_dir_all(folder).map_err(|e| not_kept(&crate::error::plain(&e)))?;
+        let _lock = lock(&path.with_extension("lock")).map_err(|e| not_kept(&e))?;
+        let mut all = self.list().map_err(|e| not_kept(&e))?;
         self.check(name, root)?;
         all.retain(|(known, at)| known != name && at != root);
         all.push((name.to_string(), root.to_owned()));
         all.sort();
-        write_json(path, &Stored { v: 1, workspaces: all.iter().map(Entry::of).collect() })
+        let stored = Stored { v: 1, workspaces: all.iter().map(Entry::of).collect() };
+        write_json(path, &stored).map_err(|e| not_kept(&e))
     }
 }
 
@@ -102,15 +106,10 @@ impl Entry {
     }
 }
 
-fn nowhere() -> Error {
-    Error::failed("not-writable", "the name is not kept: neither XDG_STATE_HOME nor HOME is set")
-        .hint("use the workspace by its path: `--workspace PATH`")
-}
-
-fn not_kept(name: &str, cause: &std::io::Error) -> Error {
+fn not_kept(name: &str, root: &Path, cause: &dyn Display) -> Error {
     Error::failed("not-writable", format!("the name '{name}' is not kept"))
-        .because(crate::error::plain(cause))
-        .hint("use the workspace by its path: `--workspace PATH`")
+        .because(cause)
+        .hint(format!("name the workspace by its path: `auwai plan -W {}`", quote(root)))
 }
 
 fn taken(name: &str, other: &Path) -> Error {

@@ -17,8 +17,8 @@ use crate::visible::quote_path;
 ///
 /// Refused, with exit status 1, until every chunk of it is read; the synthesis, until every read
 /// segment is done. The finding is kept with the segment and appended to findings.md. The same
-/// again changes nothing; another finding for a segment that has one is refused. Prints the
-/// `status` record.
+/// again changes nothing; another finding for a segment that has one is refused. Without --summary
+/// and --file there is no finding, and one may be added later. Prints the `status` record.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -77,9 +77,13 @@ fn read(file: &Path, io: &mut Io<'_>) -> Result<String> {
         false => File::open(file_path(file, io)).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
     let name = quote_path(file.as_os_str().as_bytes());
-    done.map_err(|e| Error::io("read", &name, &e))?;
-    String::from_utf8(bytes)
-        .map_err(|_| Error::failed("bad-input", format!("'{name}' is not UTF-8")))
+    done.map_err(|e| {
+        Error::io("read", &name, &e).hint("or say what was found here: `auwai done -m 'TEXT'`")
+    })?;
+    String::from_utf8(bytes).map_err(|_| {
+        Error::failed("bad-input", format!("'{name}' is not text in UTF-8"))
+            .hint("make it so: `iconv -f ENCODING -t UTF-8 FILE | auwai done -F -`")
+    })
 }
 
 fn file_path(file: &Path, io: &Io<'_>) -> PathBuf {

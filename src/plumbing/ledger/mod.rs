@@ -8,6 +8,7 @@ mod close;
 mod coverage;
 mod files;
 mod mark;
+mod not_text;
 pub mod print;
 mod reading;
 mod release;

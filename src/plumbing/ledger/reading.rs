@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::not_text;
 use super::source::Source;
 use super::target::{Repos, StateOption, WorkspaceOption};
 use crate::cli::World;
@@ -59,6 +60,20 @@ pub struct Here {
 impl Wanted {
     fn here(row: &Row, cut: &Cut, complete: bool) -> Wanted {
         Wanted::Here(Box::new(Here { row: row.clone(), cut: cut.clone(), complete }))
+    }
+
+    fn id(&self) -> ChunkId {
+        match self {
+            Wanted::Here(here) => here.cut.id,
+            Wanted::Gone(_, id) => *id,
+        }
+    }
+
+    fn gone(self) -> Wanted {
+        match self {
+            Wanted::Here(here) => Wanted::Gone(here.row.path, here.cut.id),
+            gone => gone,
+        }
     }
 
     /// Whether it is complete; what is gone is not.
@@ -165,7 +180,10 @@ impl Reading {
         let found = self.by_id(word, ledgers)?;
         match found.len() {
             1 => {}
-            0 => return self.by_path(word, ledgers, world)?.ok_or_else(|| unknown(word)),
+            0 => {
+                let found = self.by_path(word, ledgers, world)?;
+                return found.ok_or_else(|| self.not_indexed(word, world));
+            }
             _ => return Err(ambiguous(word, &found)),
         }
         let (at, id, row) = found.into_iter().next().ok_or_else(|| unknown(word))?;
@@ -202,12 +220,48 @@ impl Reading {
         for (source, ledger) in self.sources.iter().zip(ledgers) {
             for path in source.paths(word, world) {
                 let Some((row, cuts)) = open_file(ledger, &path)? else { continue };
+                if cuts.is_empty() {
+                    return Err(not_text::no_text(word, &row));
+                }
                 let complete = self.complete(source, ledger)?;
                 let here = |cut: &Cut| Wanted::here(&row, cut, complete.contains(&cut.id));
                 return Ok(Some((source.clone(), cuts.iter().map(here).collect())));
             }
         }
         Ok(None)
+    }
+
+    /// The error for a word that no index knows: it may be a path all the same.
+    fn not_indexed(&self, word: &OsStr, world: &World) -> Error {
+        let paths = self.sources.iter().map(|source| (source, source.paths(word, world)));
+        let there = paths.flat_map(|(source, paths)| {
+            paths.into_iter().map(move |path| (source, path.under(&source.root)))
+        });
+        let look = |(source, path)| Some((source, std::fs::symlink_metadata(path).ok()?));
+        match there.filter_map(look).next() {
+            Some((source, found)) => not_text::unseen(word, source, found.is_dir()),
+            None => unknown(word),
+        }
+    }
+
+    /// Holds what was found for `words` against the plan: a chunk that it does not have is gone.
+    ///
+    /// # Errors
+    /// `no-plan`; `not-planned` for a word of which the plan has nothing.
+    pub fn planned(&self, words: &[OsString], found: Vec<Part>) -> Result<Vec<Part>> {
+        let coverage = self.coverage.as_ref().ok_or_else(super::no_plan)?;
+        let mut parts = Vec::new();
+        for (word, (source, wanted)) in words.iter().zip(found) {
+            let plan = coverage.planned(&source.name)?;
+            let is_planned = |it: &Wanted| plan.contains_key(&it.id());
+            if !wanted.iter().any(is_planned) {
+                return Err(not_text::not_planned(word, &source));
+            }
+            let wanted = wanted.into_iter();
+            let held = wanted.map(|it| if is_planned(&it) { it } else { it.gone() });
+            parts.push((source, held.collect()));
+        }
+        Ok(parts)
     }
 }
 

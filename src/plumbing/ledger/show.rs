@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 
 use crate::cli::Io;
+use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::index::BodyReader;
 use crate::plumbing::ledger::reading::{Reading, ReadingOptions, Wanted};
@@ -15,7 +16,8 @@ use crate::record::{self, End, SegmentId, Unread, Why};
 ///
 /// The bytes are hashed and compared with the index before they go out. A chunk whose file has
 /// changed since is not shown: it becomes an `unread` record with `why` `changed`, the others are
-/// shown, and the exit status is 3.
+/// shown, and the exit status is 3. A path that has no text to show is an error, and then nothing is
+/// shown.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -26,6 +28,10 @@ pub struct Args {
     /// Show only chunks that are not complete
     #[arg(long)]
     unread: bool,
+    /// Take no chunk that the plan does not have: what is named and not in it at all is an error, and
+    /// then nothing is shown; of a file that has changed since, the chunks that stand are shown
+    #[arg(long, requires = "workspace")]
+    planned: bool,
     /// Chunks to show: an id, a unique prefix of 6 digits or more, either behind `repo:`, or a path
     /// for all chunks of a file
     #[arg(value_name = "ID|PATH", required_unless_present_any = ["segment", "stdin"])]
@@ -42,10 +48,11 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         Some(id) => reading.segment(&SegmentId(id.clone()))?,
         None => {
             let words = args.stdin.words(&args.wanted, io.input).collect::<Result<Vec<_>>>()?;
-            reading.find(&words, io.world)?
+            let found = reading.find(&words, io.world)?;
+            if args.planned { reading.planned(&words, found)? } else { found }
         }
     };
-    let mut shown = Shown::default();
+    let mut shown = Shown { planned: reading.coverage().is_some(), ..Shown::default() };
     for (source, wanted) in wanted {
         show(&source, wanted, args.unread, &mut shown, io)?;
     }
@@ -57,6 +64,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
 struct Shown {
     bodies: u64,
     changed: u64,
+    /// Whether there is a plan that they are held against.
+    planned: bool,
 }
 
 impl Shown {
@@ -64,11 +73,12 @@ impl Shown {
         if self.changed == 0 {
             return Ok(());
         }
-        let message = match self.changed {
-            1 => "1 chunk has changed since it was planned".to_string(),
-            changed => format!("{changed} chunks have changed since they were planned"),
+        let (since, hint) = match self.planned {
+            true => ("the plan", super::CHANGED_HINT),
+            false => ("the index was made", "bring it up to date: `auwai index`"),
         };
-        Err(Error::failed("changed", message).hint(super::CHANGED_HINT))
+        let (chunks, have) = (count(self.changed, "chunk"), agree(self.changed, "has", "have"));
+        Err(Error::failed("changed", format!("{chunks} {have} changed since {since}")).hint(hint))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::record::{Repo, RepoPath};
 use crate::store::ledger::Ledger;
 use crate::visible::quote_path;
-use crate::workspace::{Member, StateDir, folder_name};
+use crate::workspace::{Member, StateDir, folder_name, nearest};
 
 /// A repository: its name, its root, the subtrees it is bounded to, and its state.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl Source {
     pub fn named(repo: &NamedRepo, state_dir: Option<&Path>, world: &World) -> Result<Source> {
         let typed = quote_path(repo.path.as_os_str().as_bytes()).into_owned();
         let root = std::fs::canonicalize(world.absolute(&repo.path))
-            .map_err(|e| Error::io("open", &typed, &e))?;
+            .map_err(|e| Error::io("open", &typed, &e).hint(see_folders(&repo.path, world)))?;
         if !root.is_dir() {
             return Err(Error::failed("not-a-folder", format!("'{typed}' is not a folder"))
                 .hint("name the repository's root folder"));
@@ -191,6 +191,12 @@ fn subtree(typed: &OsStr) -> Result<RepoPath> {
         Error::usage(format!("'{shown}' is not a folder inside a repository"))
             .hint("give it relative to the repository's root: `--only src`")
     })
+}
+
+/// Where somebody who mistyped a path can look.
+fn see_folders(path: &Path, world: &World) -> String {
+    let there = nearest(&world.absolute(path)).as_os_str().as_bytes().to_vec();
+    format!("see which folders there are: `ls {}`", quote_path(&there))
 }
 
 /// What the environment says about git's configuration.

@@ -6,6 +6,7 @@ use super::reading::{Reading, ReadingOptions};
 use super::scan::{How, scan};
 use super::source::Source;
 use crate::cli::{Io, Verdict};
+use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::record::{
     self, ChunkId, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why,
@@ -23,7 +24,7 @@ use crate::text::shown_tokens;
 pub struct Args {
     #[command(flatten)]
     of: ReadingOptions,
-    /// Ask only whether the plan has been read, whatever the tree is now
+    /// Ask only whether the plan has been read, whatever the tree is now; the sums are the plan's
     #[arg(long)]
     planned: bool,
     /// Take the index as it is, as for a repository that was scanned with --only; --planned does too
@@ -49,11 +50,15 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     for source in reading.sources() {
         check.repository(source, io)?;
     }
+    check.removed(io)?;
     record::write(io.out, &check.status)?;
     record::write(io.out, &End { of: "unread".into(), count: check.rows })?;
     match check.rows {
         0 => Ok(()),
-        rows => Err(Error::no("unread", format!("{rows} parts are unread"))),
+        rows => {
+            let (parts, are) = (count(rows, "part"), agree(rows, "is", "are"));
+            Err(Error::no("unread", format!("{parts} {are} unread")))
+        }
     }
 }
 
@@ -76,7 +81,12 @@ impl<'a> Check<'a> {
         if only_planned && plan.is_none() {
             return Err(no_plan());
         }
-        let status = Status { plan, ..Status::default() };
+        let mut status = Status { plan, ..Status::default() };
+        if let Some(coverage) = coverage.filter(|_| only_planned) {
+            // A plan is counted as it was made, also where the tree has lost some of it.
+            let counters = coverage.counters()?;
+            (status.chunks, status.tokens) = (counters.chunks, counters.tokens);
+        }
         Ok(Check { reading, stands, only_planned, status, rows: 0 })
     }
 
@@ -88,7 +98,20 @@ impl<'a> Check<'a> {
         }
         let mut plan = self.plan(source, &ledger)?;
         ledger.each_file(|row| self.file(source, &ledger, &row, &mut plan, io))?;
-        self.left_over(source, &ledger, &plan, io)
+        self.left_over(&source.name, Some(&ledger), &plan, io)
+    }
+
+    /// What is planned of repositories that the workspace does not have any more.
+    fn removed(&mut self, io: &mut Io<'_>) -> Result<()> {
+        let Some(coverage) = self.reading.coverage().filter(|_| self.only_planned) else {
+            return Ok(());
+        };
+        let is_there = |name: &str| self.reading.sources().iter().any(|it| it.name == name);
+        let repos = coverage.in_force()?.plan.repos.into_iter();
+        for repo in repos.filter(|repo| !is_there(&repo.name)).collect::<Vec<_>>() {
+            self.left_over(&repo.name, None, &coverage.planned(&repo.name)?, io)?;
+        }
+        Ok(())
     }
 
     /// What is planned; for a repository's own ledger, what is read.
@@ -110,7 +133,7 @@ impl<'a> Check<'a> {
         io: &mut Io<'_>,
     ) -> Result<()> {
         if row.fate == Fate::Unreadable && !self.only_planned {
-            return self.tell(unread(source, &row.path, Why::Unreadable), io);
+            return self.tell(unread(&source.name, &row.path, Why::Unreadable), io);
         }
         if row.chunks == 0 {
             return Ok(());
@@ -145,7 +168,7 @@ impl<'a> Check<'a> {
             tokens: Some(tokens),
             segment: stand.map(|stand| stand.id.clone()),
             reader: stand.and_then(|stand| stand.reader.clone()),
-            ..unread(source, &row.path, why)
+            ..unread(&source.name, &row.path, why)
         };
         self.tell(unread, io)
     }
@@ -160,7 +183,11 @@ impl<'a> Check<'a> {
         (why, stand)
     }
 
+    /// Counts a chunk of the tree; a plan has its own sums.
     fn count(&mut self, tokens: Tokens, complete: bool) {
+        if self.only_planned {
+            return;
+        }
         self.status.chunks.planned += 1;
         self.status.tokens.planned += tokens.0;
         if complete {
@@ -173,27 +200,24 @@ impl<'a> Check<'a> {
     /// have changed; of one that is gone, only the plan misses them.
     fn left_over(
         &mut self,
-        source: &Source,
-        ledger: &Ledger,
+        repo: &str,
+        ledger: Option<&Ledger>,
         plan: &Plan,
         io: &mut Io<'_>,
     ) -> Result<()> {
         let Some(coverage) = self.reading.coverage() else { return Ok(()) };
         let mut rows = BTreeMap::new();
         for (id, planned) in plan.iter().filter(|(_, planned)| !planned.complete) {
-            let bytes = coverage.planned_path(&source.name, *id)?.unwrap_or_default();
+            let bytes = coverage.planned_path(repo, *id)?.unwrap_or_default();
             if let Some(path) = RepoPath::new(bytes) {
                 rows.insert((path.to_key(), planned.seq, *id), (path, *planned));
             }
         }
         for ((_, _, id), (path, planned)) in rows {
-            let text = ledger.file(&path)?.is_some_and(|row| row.fate == Fate::Text);
-            if self.only_planned || text {
-                if self.only_planned {
-                    self.count(planned.tokens, false);
-                }
+            let row = ledger.map(|ledger| ledger.file(&path)).transpose()?.flatten();
+            if self.only_planned || row.is_some_and(|row| row.fate == Fate::Text) {
                 let segment = self.stands.get(&planned.seq).map(|stand| stand.id.clone());
-                let changed = unread(source, &path, Why::Changed);
+                let changed = unread(repo, &path, Why::Changed);
                 self.tell(Unread { id: Some(id), segment, ..changed }, io)?;
             }
         }
@@ -206,10 +230,10 @@ impl<'a> Check<'a> {
     }
 }
 
-fn unread(source: &Source, path: &RepoPath, why: Why) -> Unread {
+fn unread(repo: &str, path: &RepoPath, why: Why) -> Unread {
     let (path, path_b64) = path.to_wire();
     Unread {
-        repo: source.name.clone(),
+        repo: repo.to_string(),
         path,
         path_b64,
         lines: None,

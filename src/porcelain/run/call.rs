@@ -73,7 +73,11 @@ impl Finding {
         let mut text = String::from_utf8_lossy(&kept.text).replace('\0', "\\x00");
         let more = kept.more as u64;
         if more > 0 {
-            text.push_str(&format!("\n[{} {} not kept]", count(more, "more byte"), agree(more, "was", "were")));
+            text.push_str(&format!(
+                "\n[{} {} not kept]",
+                count(more, "more byte"),
+                agree(more, "was", "were")
+            ));
         }
         text
     }

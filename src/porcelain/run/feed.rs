@@ -212,10 +212,7 @@ impl Worker<'_> {
         let command = self.command[0].to_string_lossy();
         let command = crate::visible::one_line(&command).into_owned();
         let all = count(segment.chunks.len() as u64, "chunk");
-        let message = format!(
-            "'{command}' ended well but took {taken} of {all} of {}",
-            segment.id
-        );
+        let message = format!("'{command}' ended well but took {taken} of {all} of {}", segment.id);
         Error::failed("not-taken", message).hint("give a command that reads its input to the end")
     }
 }

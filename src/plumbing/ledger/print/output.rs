@@ -4,8 +4,8 @@ use std::io::Write;
 
 use super::Args;
 use crate::cli::{Signals, last_words};
-use crate::delivery::{Acks, Delivery, Ended, Orders, Sheet, Tally};
 use crate::counted::{agree, count, thousands};
+use crate::delivery::{Acks, Delivery, Ended, Orders, Sheet, Tally};
 use crate::error::{Error, Kind, Result};
 use crate::visible::one_line;
 
