@@ -2,4 +2,5 @@
 
 mod delivery;
 mod pages;
+mod sums;
 mod workspace;

@@ -195,7 +195,7 @@ fn read_order(path: &Path) -> Result<Vec<String>> {
     }
     let text = fs::read_to_string(path).map_err(|e| {
         Error::io("read", shown(path), &e)
-            .hint("give a file with one glob a line: `printf '%s\\n' 'src/*' >FILE`")
+            .hint("give a file with one glob a line: `echo 'src/*' >FILE`")
     })?;
     Ok(parse_order(&text))
 }

@@ -102,13 +102,13 @@ fn nodes(chunk: &Chunk, depth: usize) -> Vec<Vec<Vec<u8>>> {
 fn tell(tree: &Tree, io: &mut Io<'_>) -> Result<()> {
     let rows: Vec<(String, Node)> = tree.iter().map(|(path, node)| (label(path), *node)).collect();
     let width = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(4);
-    let (files, chunks, tokens, read) = ("files", "chunks", "tokens", "of tokens read");
-    super::line(io, &format!("{:width$} {files:>9} {chunks:>9} {tokens:>13} {read:>14}", "node"))?;
+    let (files, chunks, tokens, read) = ("files", "chunks", "tokens", "tokens read");
+    super::line(io, &format!("{:width$} {files:>9} {chunks:>9} {tokens:>13} {read:>12}", "node"))?;
     for (label, node) in rows {
         let pad = width - label.chars().count();
         let (files, chunks) = (thousands(node.files), thousands(node.chunks));
         let (tokens, share) = (thousands(node.tokens), share(&node));
-        let row = format!("{label}{:pad$} {files:>9} {chunks:>9} {tokens:>13} {share:>14}", "");
+        let row = format!("{label}{:pad$} {files:>9} {chunks:>9} {tokens:>13} {share:>12}", "");
         super::line(io, &row)?;
     }
     Ok(())

@@ -103,7 +103,7 @@ fn run_init(init: &Init, common: &Common, io: &mut Io<'_>) -> Result<()> {
 /// The state of a workspace is at its root: where that cannot be written, only another root helps.
 fn elsewhere(error: Error) -> Error {
     match error.code() {
-        "not-writable" | "no-permission" | "read-only" | "io" => {
+        "not-writable" | "no-permission" | "read-only" | "not-found" | "io" => {
             let hint =
                 "make it in a folder that you may write: `auwai workspace init NAME --root DIR`";
             let (code, message) = (error.code().to_string(), error.to_string());

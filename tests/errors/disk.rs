@@ -3,6 +3,9 @@
 use std::fs;
 use std::process::Command;
 
+use snapbox::{assert_data_eq, str};
+
+use super::told;
 use crate::support::site::{Site, Told, skipped};
 
 /// A file system of its own on the folder to work in; gone with the value.
@@ -70,12 +73,32 @@ fn every_step_says_so_and_goes_on_when_there_is_room() {
     let site = &disk.0;
     tree(site);
     disk.fill(0);
-    assert_full(&site.run(&["index"]));
+    let index = site.run(&["index"]);
+    assert_full(&index);
+    assert_data_eq!(
+        told(site, &index),
+        str![[r#"
+exit 3
+auwai: cannot write '[W]/.auwai': No space left on device
+hint: make room and run the command again; what was committed stands
+
+"#]]
+    );
     assert_full(&site.run(&["plan"]));
     disk.free();
     site.ok(&["index"]);
     disk.fill(0);
-    assert_full(&site.run(&["plan"]));
+    let plan = site.run(&["plan"]);
+    assert_full(&plan);
+    assert_data_eq!(
+        told(site, &plan),
+        str![[r#"
+exit 3
+auwai: cannot write the ledger '[W]/.auwai/ledger.sqlite': no space left on the device
+hint: make room and run the command again; what was committed stands
+
+"#]]
+    );
     disk.free();
     site.ok(&["plan", "--context-window", "16k"]);
     site.ok(&["next"]);
@@ -88,12 +111,31 @@ fn every_step_says_so_and_goes_on_when_there_is_room() {
     disk.fill(0);
     let read = site.sh("auwai read >../out");
     assert_full(&read);
+    assert_data_eq!(
+        told(site, &read),
+        str![[r#"
+exit 3
+auwai: cannot write the coverage ledger '[W]/.auwai/fullread/coverage.sqlite': no space left on the device
+hint: make room and run the command again; what was committed stands
+
+"#]]
+    );
     disk.free();
     assert_eq!(complete(), "0\n");
     site.sh("auwai read >../out").expect_code(0);
     site.ask(".auwai/fullread/coverage.sqlite", "PRAGMA wal_checkpoint(TRUNCATE)");
     disk.fill(0);
-    assert_full(&site.run(&["done", "-m", "found it"]));
+    let done = site.run(&["done", "-m", "found it"]);
+    assert_full(&done);
+    assert_data_eq!(
+        told(site, &done),
+        str![[r#"
+exit 3
+auwai: cannot write the coverage ledger '[W]/.auwai/fullread/coverage.sqlite': no space left on the device
+hint: make room and run the command again; what was committed stands
+
+"#]]
+    );
     disk.free();
     site.ok(&["done", "-m", "found it"]);
     let findings = fs::read_to_string(site.work(".auwai/fullread/findings.md")).unwrap();

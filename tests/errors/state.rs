@@ -80,27 +80,67 @@ fn a_damaged_ledger_is_named_and_left_alone() {
 }
 
 #[test]
+fn a_damaged_ledger_says_what_to_do() {
+    let damages = LEDGERS.map(|ledger| {
+        let site = read_in_part();
+        settle(&site);
+        fs::write(site.work(ledger), "remember the milk\n".repeat(500)).unwrap();
+        told(&site, &site.run(&["verify"]))
+    });
+    assert_data_eq!(
+        damages.concat(),
+        str![[r#"
+exit 3
+auwai: the ledger '[W]/.auwai/ledger.sqlite' is damaged: file is not a database
+hint: it is never rebuilt over reads: restore it from a backup, or move it away (`mv [W]/.auwai/ledger.sqlite [W]/.auwai/ledger.sqlite.damaged`) and start anew
+exit 3
+auwai: the coverage ledger '[W]/.auwai/fullread/coverage.sqlite' is damaged: file is not a database
+hint: it is never rebuilt over reads: restore it from a backup, or move it away (`mv [W]/.auwai/fullread/coverage.sqlite [W]/.auwai/fullread/coverage.sqlite.damaged`) and start anew
+
+"#]]
+    );
+}
+
+#[test]
 fn a_ledger_of_a_newer_version_is_refused() {
-    for ledger in LEDGERS {
+    let refused = LEDGERS.map(|ledger| {
         let site = read_in_part();
         site.ask(ledger, "PRAGMA user_version = 99");
-        let found = site.run(&["verify"]);
-        let line = found.err.lines().next().unwrap().to_string();
-        assert!(line.contains("has schema 99, this auwai knows "), "{line}");
-        assert_eq!(found.code(), 3);
-        assert!(found.err.contains("hint: "), "{}", found.err);
-    }
+        told(&site, &site.run(&["verify"]))
+    });
+    assert_data_eq!(
+        refused.concat(),
+        str![[r#"
+exit 3
+auwai: the ledger '[W]/.auwai/ledger.sqlite' has schema 99, this auwai knows 1
+hint: it was written by a newer auwai: use that one, or `--state-dir` for a state of its own
+exit 3
+auwai: the coverage ledger '[W]/.auwai/fullread/coverage.sqlite' has schema 99, this auwai knows 1
+hint: it was written by a newer auwai: use that one, or `--state-dir` for a state of its own
+
+"#]]
+    );
 }
 
 #[test]
 fn a_database_of_another_program_is_refused() {
-    for ledger in LEDGERS {
+    let refused = LEDGERS.map(|ledger| {
         let site = read_in_part();
         site.ask(ledger, "PRAGMA application_id = 12345");
-        let found = site.run(&["verify"]).expect_code(3);
-        assert!(found.err.contains("is not a "), "{}", found.err);
-        assert!(found.err.contains("hint: "), "{}", found.err);
-    }
+        told(&site, &site.run(&["verify"]))
+    });
+    assert_data_eq!(
+        refused.concat(),
+        str![[r#"
+exit 3
+auwai: '[W]/.auwai/ledger.sqlite' is not a ledger of auwai
+hint: move that file away, then run the command again
+exit 3
+auwai: '[W]/.auwai/fullread/coverage.sqlite' is not a coverage ledger of auwai
+hint: move that file away, then run the command again
+
+"#]]
+    );
 }
 
 #[test]
@@ -110,8 +150,15 @@ fn a_workspace_file_that_is_no_json_is_named() {
     site.ok(&["workspace", "init", "demo"]);
     site.ok(&["workspace", "add", "r"]);
     site.write(".auwai/workspace/workspace.json", "{\"v\":1,");
-    let told_ = site.run(&["plan"]).expect_code(3);
-    assert!(told_.err.contains("workspace.json' cannot be understood"), "{}", told_.err);
+    assert_data_eq!(
+        told(&site, &site.run(&["plan"])),
+        str![[r#"
+exit 3
+auwai: '[W]/.auwai/workspace/workspace.json' cannot be understood: EOF while parsing a value at line 1 column 7
+hint: mend it, or move it away and make it again: `mv [W]/.auwai/workspace/workspace.json [W]/.auwai/workspace/workspace.json.damaged`
+
+"#]]
+    );
 }
 
 #[test]
@@ -151,7 +198,13 @@ hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
     assert!(!site.work(".auwai").exists());
     // A ledger that is there and cannot be written.
     site.ok(&["plan"]);
-    let refused = site.run_as_nobody(&["next"]);
-    assert_eq!(refused.code(), 3, "{}", refused.err);
-    assert!(refused.err.contains("--state-dir"), "{}", refused.err);
+    assert_data_eq!(
+        told(&site, &site.run_as_nobody(&["next"])),
+        str![[r#"
+exit 3
+auwai: cannot write the coverage ledger '[W]/.auwai/fullread/coverage.sqlite': attempt to write a readonly database
+hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
+
+"#]]
+    );
 }

@@ -1,5 +1,8 @@
 //! Command lines that are wrong.
 
+use snapbox::{assert_data_eq, str};
+
+use super::told;
 use crate::support::site::{Site, tell};
 
 #[test]
@@ -22,6 +25,8 @@ fn a_wrong_command_line_exits_with_2_and_touches_nothing() {
         &["workspace", "init"],
         &["why"],
         &["read", "--drain", "soon"],
+        &["help", "plan", "nosuch"],
+        &["help", "records", "nosuch"],
     ] {
         let told = site.run(args);
         assert_eq!((told.code(), told.text()), (2, ""), "{args:?}: {}", told.err);
@@ -43,6 +48,95 @@ fn a_reader_in_the_environment_that_is_no_name() {
         assert!(first.starts_with("auwai: AUWAI_READER is not the name of a reader"), "{first}");
         assert!(told.err.contains("hint: "), "{}", told.err);
     }
+}
+
+/// The porcelain cannot know every value: the stage that does says it, in its own words and once.
+#[test]
+fn what_only_a_stage_can_judge_is_told_as_if_there_were_none() {
+    let site = Site::new();
+    site.write("a.rs", "x\n");
+    assert_data_eq!(
+        told(&site, &site.run(&["index", "--tokenizer", "words"])),
+        str![[r#"
+exit 2
+auwai: invalid value 'words' for '--tokenizer <TOKENIZER>': not a tokenizer: 'words' (o200k_base, cl100k_base or bytes/4)
+hint: see `auwai-ledger scan --help`
+
+"#]]
+    );
+    let stage = site.sh("AUWAI_ERRORS=json auwai-ledger scan --repo . --tokenizer words");
+    assert_eq!(stage.code(), 2);
+    let record: serde_json::Value = serde_json::from_str(&stage.err).unwrap();
+    assert_eq!((&record["type"], &record["code"]), (&"error".into(), &"usage".into()));
+    assert_eq!(stage.out, b"");
+    let both = site.sh("AUWAI_ERRORS=json auwai next --json --reader a/b").expect_code(2);
+    assert_eq!(both.text(), both.err);
+    serde_json::from_str::<serde_json::Value>(both.text()).unwrap();
+}
+
+#[test]
+fn text_is_no_records() {
+    let site = Site::new();
+    site.write("a.rs", "x\n");
+    site.ok(&["plan"]);
+    let err = |args: &[&str]| {
+        let refused = site.run(args);
+        assert_eq!(refused.text().lines().count(), 1, "{}", refused.text());
+        told(&site, &refused)
+    };
+    assert_data_eq!(
+        err(&["--json", "read", "a.rs"]),
+        str![[r#"
+exit 2
+auwai: `auwai read` prints text: it takes no --json
+hint: the text as records: `auwai-ledger show --workspace [W] ID|PATH`
+
+"#]]
+    );
+    assert_data_eq!(
+        err(&["--json", "read"]),
+        str![[r#"
+exit 2
+auwai: `auwai read` prints text: it takes no --json
+hint: the text as records: `auwai-ledger show --workspace [W] --segment ID`
+
+"#]]
+    );
+    assert_data_eq!(
+        err(&["--json", "help", "read"]),
+        str![[r#"
+exit 2
+auwai: `auwai help` prints text: it takes no --json
+hint: the records are described by `auwai help records`
+
+"#]]
+    );
+}
+
+#[test]
+fn workspaces_are_told_as_records() {
+    let site = Site::new();
+    site.write("r/a.rs", "x\n");
+    for args in [&["init", "demo"][..], &["add", "r"], &["list"], &["remove", "r"]] {
+        let told = site.ok(&[&["--json", "workspace"], args].concat());
+        let record: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let name = if args[0] == "init" { "demo" } else { "r" };
+        assert_eq!((&record["type"], &record["name"]), (&"repo".into(), &name.into()), "{args:?}");
+    }
+}
+
+#[test]
+fn a_topic_that_is_no_command() {
+    let site = Site::new();
+    assert_data_eq!(
+        told(&site, &site.run(&["help", "plan", "nosuch"])),
+        str![[r#"
+exit 2
+auwai: 'auwai plan' has no command 'nosuch'
+hint: see what there is: `auwai help plan`
+
+"#]]
+    );
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn two_repositories_are_planned_read_closed_and_verified() {
         assert_eq!(numbers, (1..=content.lines().count() as u64).collect::<Vec<_>>());
     }
     let verified = site.ok(&["verify"]);
-    assert!(verified.starts_with("100 % read: "), "{verified}");
+    assert!(verified.contains(" tokens (100 %)\n"), "{verified}");
     let findings = fs::read_to_string(site.work(".auwai/workspace/findings.md")).unwrap();
     for id in &segments {
         assert_eq!(findings.matches(&format!("\n    seen {id}\n")).count(), 1, "{findings}");

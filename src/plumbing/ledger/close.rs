@@ -78,7 +78,8 @@ fn read(file: &Path, io: &mut Io<'_>) -> Result<String> {
     };
     let name = quote_path(file.as_os_str().as_bytes());
     done.map_err(|e| {
-        Error::io("read", &name, &e).hint("or say what was found here: `auwai done -m 'TEXT'`")
+        Error::io("read", &name, &e)
+            .hint("say what was found on the command line instead: `auwai done -m 'TEXT'`")
     })?;
     String::from_utf8(bytes).map_err(|_| {
         Error::failed("bad-input", format!("'{name}' is not text in UTF-8"))

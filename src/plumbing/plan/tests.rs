@@ -279,7 +279,7 @@ fn a_window_that_is_too_small_is_told_at_the_end_for_all_chunks() {
     let error = result.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a context window of 12800 tokens is too small: chunk 'b:0000000000000001' of 'c.c' needs \
+        "a context window of 12,800 tokens is too small: chunk 'b:0000000000000001' of 'c.c' needs \
          984 as shown, and a segment may have 460"
     );
     // python3 -c 'import math; print(4096 + 8192 + math.ceil(984 / 0.9))'

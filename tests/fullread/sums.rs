@@ -1,0 +1,87 @@
+//! What `verify`, `status` and `run` say in sums: each agrees with the others and with the tree.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::site::Site;
+
+fn two() -> Site {
+    let site = Site::new();
+    for name in ["a", "b"] {
+        let lines = (1..=300).map(|n| format!("let {name} = {n};\n"));
+        site.write(format!("{name}/x.rs"), lines.collect::<String>());
+        site.write(format!("{name}/y.rs"), "1\n");
+    }
+    site.ok(&["workspace", "init", "demo"]);
+    site.ok(&["workspace", "add", "a"]);
+    site.ok(&["workspace", "add", "b"]);
+    site
+}
+
+/// The chunks and tokens of a command's `status` record.
+fn sums(site: &Site, args: &[&str]) -> (Value, Value) {
+    let told = site.run(&[args, &["--json"]].concat());
+    let mut records = told.text().lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let status = records.find(|record| record["type"] == "status").unwrap();
+    (status["chunks"].clone(), status["tokens"].clone())
+}
+
+#[test]
+fn without_a_plan_the_rows_say_plan() {
+    let site = two();
+    let told = site.run(&["verify"]).expect_code(1);
+    assert!(told.text().contains("in no plan, "), "{}", told.text());
+    assert!(told.text().contains("  (auwai plan)\n"), "{}", told.text());
+    assert!(!told.text().contains("--force"), "{}", told.text());
+    site.ok(&["plan"]);
+    site.write("a/new.rs", "2\n");
+    let told = site.run(&["verify"]).expect_code(1);
+    assert!(told.text().contains("  (auwai plan --force)\n"), "{}", told.text());
+}
+
+#[test]
+fn nothing_to_read_is_not_called_all() {
+    let site = Site::new();
+    site.write("empty", "");
+    site.ok(&["plan"]);
+    let verify = site.run(&["verify"]).expect_code(0);
+    assert_eq!(verify.text(), "no text to read\npaths: 1 text, 1 ignored\n");
+    let status = site.ok(&["status"]);
+    assert!(status.contains("\n0 of 1 segment, no text to read\n"), "{status}");
+    let survey = site.ok(&["workspace", "survey"]);
+    assert!(!survey.contains("100 %"), "{survey}");
+}
+
+#[test]
+fn what_is_planned_is_counted_alike_when_the_tree_has_lost_it() {
+    let site = two();
+    site.ok(&["plan"]);
+    site.ok(&["next"]);
+    site.ok(&["read", "a/x.rs", "a/y.rs"]);
+    let before = sums(&site, &["status"]);
+    assert_eq!(sums(&site, &["verify", "--planned"]), before);
+    // One file that was read, and one that was not; then a whole repository.
+    fs::remove_file(site.work("a/x.rs")).unwrap();
+    fs::remove_file(site.work("b/y.rs")).unwrap();
+    site.run(&["verify"]).expect_code(1);
+    assert_eq!(sums(&site, &["verify", "--planned"]), before);
+    assert_eq!(sums(&site, &["status"]), before);
+    site.ok(&["workspace", "remove", "b"]);
+    assert_eq!(sums(&site, &["verify", "--planned"]), before);
+    let told = site.run(&["verify", "--planned"]).expect_code(1);
+    assert!(told.text().contains("\nb:x.rs: changed since the plan"), "{}", told.text());
+}
+
+#[test]
+fn an_unreadable_part_is_not_called_all() {
+    let site = Site::new();
+    site.write("a.rs", "x\n");
+    site.ok(&["run", "--", "wc"]);
+    site.sh(
+        "git init -q sub && git -C sub -c user.name=a -c user.email=a commit -q --allow-empty -m x",
+    )
+    .expect_code(0);
+    let told = site.run(&["verify"]);
+    assert!(told.text().contains("not read: 1 nested repository inside\n"), "{}", told.text());
+}
