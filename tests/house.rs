@@ -122,3 +122,26 @@ fn a_plumbing_tool_uses_no_other() {
         }
     }
 }
+
+/// Numbers of things are told by `counted`, which knows the form for one of them. A noun that is
+/// followed by another number ("line 3 bytes 1-9") is no count.
+#[test]
+fn no_message_counts_by_hand() {
+    let nouns = ["bytes", "chunks", "files", "pages", "parts", "paths", "records", "segments"];
+    let more = ["lines", "readers", "repositories", "tokens", "workspaces"];
+    let by_hand = |line: &str| {
+        nouns.iter().chain(&more).any(|noun| {
+            let count = format!("}} {noun}");
+            let rest = line.split(&count).skip(1);
+            rest.into_iter().any(|rest| !rest.starts_with(" {") && !rest.starts_with(['_', ':']))
+        })
+    };
+    let mut faults = Vec::new();
+    for path in sources(&root().join("src")).into_iter().filter(|path| !is_test(path)) {
+        let code = code(&path);
+        let told = |line: &&str| line.contains('"') && !line.contains("assert");
+        let lines = code.lines().filter(told).filter(|line| by_hand(line));
+        faults.extend(lines.map(|line| format!("{}: {}", path.display(), line.trim())));
+    }
+    assert!(faults.is_empty(), "say it with counted::count:\n{}", faults.join("\n"));
+}

@@ -64,7 +64,9 @@ fn anchored(glob: &str) -> String {
 }
 
 fn not_a_glob(glob: &str, cause: &globset::Error) -> Error {
-    Error::usage(format!("not a glob for --order: '{glob}'")).because(cause.kind())
+    Error::usage(format!("not a glob for --order: '{glob}'"))
+        .because(cause.kind())
+        .hint("write it as in .gitignore, such as `src/**/*.rs`")
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl Bar {
     /// A bar for work of known length.
     pub fn of(when: When, io: &Io<'_>, what: &str, length: u64) -> Bar {
         let bar = ProgressBar::with_draw_target(Some(length), target(when, io));
-        bar.set_style(style("{prefix} [{wide_bar}] {percent} % {msg}"));
+        bar.set_style(style("{prefix} [{wide_bar}] {percent} % of the segments {msg}"));
         bar.set_prefix(what.to_string());
         bar.enable_steady_tick(Duration::from_millis(250));
         Bar(bar)

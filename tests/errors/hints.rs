@@ -19,6 +19,16 @@ hint: give a file with one glob a line: `echo 'src/*' >FILE`
 
 "#]]
     );
+    site.write("globs", "src/[a\n");
+    assert_data_eq!(
+        told(&["plan", "--force", "--order", "globs"]),
+        str![[r#"
+exit 2
+auwai: not a glob for --order: 'src/[a': unclosed character class; missing ']'
+hint: write it as in .gitignore, such as `src/**/*.rs`
+
+"#]]
+    );
     site.ok(&["read"]);
     assert_data_eq!(
         told(&["done", "-F", "missing"]),

@@ -1,10 +1,11 @@
 //! What `verify`, `status` and `run` say in sums: each agrees with the others and with the tree.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::support::site::Site;
+use crate::support::site::{Site, is_root, skipped};
 
 fn two() -> Site {
     let site = Site::new();
@@ -74,7 +75,27 @@ fn what_is_planned_is_counted_alike_when_the_tree_has_lost_it() {
 }
 
 #[test]
-fn an_unreadable_part_is_not_called_all() {
+fn what_cannot_be_read_is_not_called_all() {
+    if !is_root() {
+        skipped("what_cannot_be_read: only root can become somebody else");
+        return;
+    }
+    let site = Site::new();
+    site.write("a.rs", "x\n");
+    site.write("secret.rs", "x\n");
+    fs::set_permissions(site.work("secret.rs"), fs::Permissions::from_mode(0)).unwrap();
+    fs::create_dir(site.path("free")).unwrap();
+    fs::set_permissions(site.path("free"), fs::Permissions::from_mode(0o777)).unwrap();
+    let free = site.path("free").display().to_string();
+    let run = ["--state-dir", &free, "run", "--", "wc"];
+    let told = site.run_as_nobody(&run).expect_code(1);
+    assert!(told.err.contains(": 1 path below "), "{}", told.err);
+    let sums = told.text().lines().find(|line| line.starts_with("read: ")).unwrap();
+    assert!(sums.starts_with("read: 1 of 1 chunk, ") && !sums.contains('%'), "{sums}");
+}
+
+#[test]
+fn one_nested_repository_is_told_as_one() {
     let site = Site::new();
     site.write("a.rs", "x\n");
     site.ok(&["run", "--", "wc"]);

@@ -62,7 +62,8 @@ fn all_done() -> Error {
 
 fn others_hold(holders: &[Holder]) -> Error {
     if holders.is_empty() {
-        return Error::no("held", "what is left is what was to be passed over");
+        return Error::no("held", "what is left is what was to be passed over")
+            .hint("leave out --except to have it: `auwai-ledger claim`");
     }
     let held = |holder: &Holder| {
         format!("{} has {} since {}", holder.reader, holder.segment, holder.since)
