@@ -158,6 +158,7 @@ impl Case {
         }
         let named = match left {
             0 => "auwai-ledger: only the last line stays unread: ".to_string(),
+            1 => format!("auwai-ledger: 1 of {all} chunks stays unread: "),
             _ => format!("auwai-ledger: {left} of {all} chunks stay unread: "),
         };
         assert!(self.read("err").starts_with(&named), "{named}: {}", self.read("err"));
