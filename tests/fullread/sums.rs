@@ -83,7 +83,7 @@ fn what_cannot_be_read_is_not_called_all() {
     let site = Site::new();
     site.write("a.rs", "x\n");
     site.write("secret.rs", "x\n");
-    fs::set_permissions(site.work("secret.rs"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(site.work("secret.rs"), fs::Permissions::from_mode(0o000)).unwrap();
     fs::create_dir(site.path("free")).unwrap();
     fs::set_permissions(site.path("free"), fs::Permissions::from_mode(0o777)).unwrap();
     let free = site.path("free").display().to_string();
