@@ -249,7 +249,7 @@ impl Reading {
     /// # Errors
     /// `no-plan`; `not-planned` for a word of which the plan has nothing.
     pub fn planned(&self, words: &[OsString], found: Vec<Part>) -> Result<Vec<Part>> {
-        let coverage = self.coverage.as_ref().ok_or_else(super::no_plan)?;
+        let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
         let mut parts = Vec::new();
         for (word, (source, wanted)) in words.iter().zip(found) {
             let plan = coverage.planned(&source.name)?;
