@@ -46,11 +46,16 @@ pub fn ask_aloud(
     common: &Common,
     io: &mut Io<'_>,
 ) -> Result<Answer> {
-    // The rows come before the record that names the plan.
-    let planned = target.status(io)?.plan.is_some();
-    ask(only_planned, target, common, io, &mut |row, io| match common.json {
-        true => record::write(io.out, &row),
-        false => tell_row(&row, planned, target, io),
+    let mut planned = None;
+    ask(only_planned, target, common, io, &mut |row, io| {
+        if common.json {
+            return record::write(io.out, &row);
+        }
+        // The record that names the plan comes after the rows; only one that is in none needs it.
+        if row.why == Why::Unplanned && planned.is_none() {
+            planned = Some(target.status(io)?.plan.is_some());
+        }
+        tell_row(&row, planned.unwrap_or(true), target, io)
     })
 }
 
