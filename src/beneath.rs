@@ -3,17 +3,21 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use crate::record::RepoPath;
+use crate::regular;
 
 /// Not blocking: opening a FIFO that took a file's place must not wait for a writer.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
+
+/// How much of a path one call may take; the system's PATH_MAX is 4,096 with the end.
+const LONGEST: usize = 4000;
 
 /// A root folder, held open.
 #[derive(Debug)]
@@ -29,13 +33,35 @@ impl Root {
     /// Opens a file below it for reading.
     ///
     /// # Errors
-    /// `ELOOP` or `ENOTDIR` when a component is a symbolic link; else as open(2).
+    /// `ELOOP` or `ENOTDIR` when a component is a symbolic link; [`regular::is_other`] when what is
+    /// there is no regular file; else as open(2).
     pub fn open_file(&self, path: &RepoPath) -> io::Result<File> {
         let opened = match self.at_once(path) {
             Err(Errno::NOSYS | Errno::NAMETOOLONG | Errno::PERM) => self.step_by_step(path),
             other => other,
         };
-        Ok(File::from(opened?))
+        regular::checked(opened?)
+    }
+
+    /// What is at a path below it; links on the way are followed, one at its end is not, and a path
+    /// longer than PATH_MAX leads through none.
+    ///
+    /// # Errors
+    /// As lstat(2).
+    pub fn file_type(&self, path: &RepoPath) -> io::Result<FileType> {
+        let look = |dir: BorrowedFd<'_>, name: &[u8]| {
+            statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map(|stat| FileType::from_raw_mode(stat.st_mode))
+        };
+        let bytes = path.as_bytes();
+        let found = look(self.0.as_fd(), bytes);
+        match (found, bytes.iter().rposition(|b| *b == b'/')) {
+            (Err(Errno::NAMETOOLONG), Some(last)) => {
+                let folder = open_folder(&self.0, &bytes[..last])?;
+                Ok(look(folder.as_fd(), &bytes[last + 1..])?)
+            }
+            (found, _) => Ok(found?),
+        }
     }
 
     /// One call, with the kernel's word that no link was followed (Linux 5.6).
@@ -56,19 +82,58 @@ impl Root {
         let Some(last) = bytes.iter().rposition(|b| *b == b'/') else {
             return openat(&self.0, bytes, READ, Mode::empty());
         };
-        let folder = self.folder(&bytes[..last])?;
+        let folder = open_folder(&self.0, &bytes[..last])?;
         openat(&folder, &bytes[last + 1..], READ, Mode::empty())
     }
+}
 
-    fn folder(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
-        let flags = READ | OFlags::DIRECTORY;
-        let mut at: Option<OwnedFd> = None;
-        for name in path.split(|b| *b == b'/') {
-            let parent = at.as_ref().map_or(self.0.as_fd(), AsFd::as_fd);
-            at = Some(openat(parent, name, flags, Mode::empty())?);
-        }
-        at.ok_or(Errno::NOENT)
+/// Opens the folder at a path below an open one, following no link. A path of any depth takes few
+/// calls: as much of it at once as the system allows.
+pub fn open_folder(from: impl AsFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut at: Option<OwnedFd> = None;
+    let mut rest = path;
+    while !rest.is_empty() {
+        let (piece, after) = split(rest);
+        let parent = at.as_ref().map_or(from.as_fd(), AsFd::as_fd);
+        at = Some(match folder_at_once(parent, piece) {
+            Err(Errno::NOSYS | Errno::PERM) => folder_step_by_step(parent, piece)?,
+            other => other?,
+        });
+        rest = after;
     }
+    at.ok_or(Errno::NOENT)
+}
+
+/// As many components as one call takes, and the rest.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    let Some(within) = path.get(..LONGEST) else { return (path, b"") };
+    match within.iter().rposition(|b| *b == b'/') {
+        Some(slash) => (&path[..slash], &path[slash + 1..]),
+        // One name longer than any can be: opening it says so.
+        None => (path, b""),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn folder_at_once(parent: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    openat2(parent, path, READ | OFlags::DIRECTORY, Mode::empty(), resolve)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn folder_at_once(_: BorrowedFd<'_>, _: &[u8]) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
+}
+
+fn folder_step_by_step(parent: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = READ | OFlags::DIRECTORY;
+    let mut at: Option<OwnedFd> = None;
+    for name in path.split(|b| *b == b'/') {
+        let parent = at.as_ref().map_or(parent, AsFd::as_fd);
+        at = Some(openat(parent, name, flags, Mode::empty())?);
+    }
+    at.ok_or(Errno::NOENT)
 }
 
 #[cfg(test)]
@@ -91,6 +156,8 @@ mod tests {
         assert!(open.open_file(&path("gate/secret")).is_err());
         assert!(open.open_file(&path("link")).is_err());
         assert!(open.step_by_step(&path("gate/secret")).is_err());
+        assert!(open_folder(&open.0, b"gate").is_err());
+        assert!(folder_step_by_step(open.0.as_fd(), b"gate").is_err());
         assert!(open.open_file(&path("f")).is_ok());
     }
 
@@ -111,5 +178,11 @@ mod tests {
         let mut text = String::new();
         open.open_file(&deep).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "deep");
+        assert_eq!(open.file_type(&deep).unwrap(), FileType::RegularFile);
+        let folder = &deep.as_bytes()[..deep.as_bytes().len() - 2];
+        let by_steps = folder_step_by_step(open.0.as_fd(), folder).unwrap();
+        let at_once = open_folder(&open.0, folder).unwrap();
+        let ino = |fd: &OwnedFd| rustix::fs::fstat(fd).unwrap().st_ino;
+        assert_eq!(ino(&at_once), ino(&by_steps));
     }
 }

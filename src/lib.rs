@@ -9,7 +9,8 @@
 //! cli/             arguments shared by all, standard output, signals, the environment
 //! walk  index  workspace  delivery  relay   the tree as it is; scan; names and roots; what was taken; lines kept whole
 //! admit  text  plan  store  what is in; chunks and tokens; segments; SQLite
-//! visible  counted  record  error    what may be shown; numbers in words; the wire; errors
+//! visible  counted  record  regular  error    what may be shown; numbers in words; the wire;
+//!                  only regular files; errors as values
 //! ```
 //!
 //! Each line uses only what stands below it; `tests/house.rs` reads the `use crate::` lines and
@@ -27,6 +28,7 @@ pub mod plan;
 pub mod plumbing;
 pub mod porcelain;
 pub mod record;
+pub mod regular;
 pub mod relay;
 pub mod store;
 pub mod text;

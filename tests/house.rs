@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// The layers, lowest first. Modules of one layer do not use each other.
 const LAYERS: &[&[&str]] = &[
     &["counted", "error", "visible"],
-    &["record"],
-    &["admit", "text", "plan", "store"],
-    &["beneath", "walk", "workspace", "delivery", "relay"],
+    &["record", "regular"],
+    &["admit", "text", "plan", "store", "beneath"],
+    &["walk", "workspace", "delivery", "relay"],
     &["index"],
     &["cli"],
     &["plumbing"],

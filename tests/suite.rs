@@ -10,6 +10,7 @@ mod fullread;
 mod help;
 mod house;
 mod man;
+mod odd;
 mod paths;
 mod pipeline;
 mod print;

@@ -9,6 +9,7 @@ use gix_config::{File, Source};
 use super::Surroundings;
 use super::gitdir::GitDir;
 use crate::error::{Error, Result};
+use crate::regular::{self, Links};
 use crate::visible;
 
 /// What git's configuration says about admission.
@@ -77,14 +78,21 @@ fn options<'a>(
     init::Options { includes, lossy: true, ignore_io_errors: true }
 }
 
-/// Adds one file with what it includes. A file that cannot be opened is as good as none.
+/// Adds one file with what it includes. A file that cannot be opened is as good as none, and so is
+/// `/dev/null`; of anything else that is no file nobody knows what it says.
 fn append(
     config: &mut File,
     path: &Path,
     source: Source,
     options: init::Options<'_>,
 ) -> Result<()> {
-    let Ok(mut bytes) = std::fs::read(path) else { return Ok(()) };
+    let mut bytes = match regular::read(path, Links::Follow) {
+        Ok(bytes) => bytes,
+        Err(e) if regular::is_other(&e) && !regular::is_device(&e) => {
+            return Err(bad_config(path, &e));
+        }
+        Err(_) => return Ok(()),
+    };
     let meta = Metadata::from(source).at(path);
     File::from_bytes_owned(&mut bytes, meta, options)
         .and_then(|file| config.append(file).map(|_| ()))

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, Access, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::regular::{self, Links};
+
 /// A `.git` file may not be larger.
 const LARGEST_GITFILE: u64 = 1 << 20;
 
@@ -73,11 +75,13 @@ fn read_gitfile(dir: impl AsFd) -> GitFile {
         Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {}
         _ => return GitFile::No,
     }
-    let Ok(file) = fs::openat(&dir, ".git", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
-        return GitFile::Unreadable;
+    let file = match regular::open_at(&dir, ".git", Links::Follow) {
+        Ok(file) => file,
+        Err(e) if regular::is_other(&e) => return GitFile::No,
+        Err(_) => return GitFile::Unreadable,
     };
     let mut text = Vec::new();
-    if std::fs::File::from(file).take(LARGEST_GITFILE + 1).read_to_end(&mut text).is_err() {
+    if file.take(LARGEST_GITFILE + 1).read_to_end(&mut text).is_err() {
         return GitFile::Unreadable;
     }
     match text.strip_prefix(b"gitdir: ").map(trim_line_ends) {
@@ -121,10 +125,9 @@ fn common_dir(at: impl AsFd, path: &Path) -> PathBuf {
 
 /// The first 4 kB of a small file.
 fn read_start(at: impl AsFd, path: &Path) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = fs::openat(at, path, flags, Mode::empty()).ok()?;
+    let file = regular::open_at(at, path, Links::Follow).ok()?;
     let mut text = Vec::new();
-    std::fs::File::from(file).take(4096).read_to_end(&mut text).ok()?;
+    file.take(4096).read_to_end(&mut text).ok()?;
     Some(text)
 }
 

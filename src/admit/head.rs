@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::gitdir::GitDir;
+use crate::regular::{self, Links};
 
 /// As deep as git follows references to references.
 const DEEPEST: usize = 5;
@@ -55,7 +56,7 @@ fn loose(dir: &Path, name: &[u8]) -> Option<Value> {
     if let Ok(target) = std::fs::read_link(&path) {
         return reference(target.as_os_str().as_bytes());
     }
-    let text = std::fs::read(path).ok()?;
+    let text = regular::read(&path, Links::Follow).ok()?;
     match text.strip_prefix(b"ref:") {
         Some(name) => reference(name.trim_ascii()),
         None => commit(text.split(|b| b.is_ascii_whitespace()).next()?),
@@ -69,7 +70,7 @@ fn reference(name: &[u8]) -> Option<Value> {
 }
 
 fn packed(common: &Path, name: &[u8]) -> Option<Value> {
-    let text = std::fs::read(common.join("packed-refs")).ok()?;
+    let text = regular::read(&common.join("packed-refs"), Links::Follow).ok()?;
     let line = text.split(|b| *b == b'\n').find(|line| {
         line.strip_suffix(name).is_some_and(|rest| rest.ends_with(b" ") && rest[0] != b'#')
     })?;

@@ -24,11 +24,13 @@ pub enum Verdict {
     Nested(RepoPath),
     /// It lies beyond this symbolic link, or below this file, so it is not in the tree.
     Beyond(RepoPath),
+    /// It lies below this directory, which cannot be listed; only what git tracks there is known.
+    Closed(RepoPath, Errno),
 }
 
 /// What a step down the path led to.
 enum Step {
-    Down(Dir, Option<OwnedFd>),
+    Down(Dir, Option<OwnedFd>, Option<Errno>),
     Stop(Verdict),
 }
 
@@ -60,19 +62,46 @@ impl Policy {
         let last = names.pop().unwrap_or_default();
         let mut fd = open_root(self);
         let mut dir = self.root(read_rules(self, fd.as_ref()));
+        let mut closed = None;
         for name in names {
             match self.step(&dir, fd, name) {
-                Step::Down(below, its_fd) => (dir, fd) = (below, its_fd),
+                Step::Down(below, its_fd, refused) => {
+                    let at = || self.path_of_dir(&below);
+                    closed = closed.or_else(|| refused.and_then(|e| Some((at()?, e))));
+                    (dir, fd) = (below, its_fd);
+                }
                 Step::Stop(place) => return place,
             }
         }
         let (entry, below) = self.tracked().find(&dir.join(last));
         let is_submodule = entry.is_some_and(|at| self.tracked().is_submodule(at));
         let tracked = if is_dir { !below.is_empty() || is_submodule } else { entry.is_some() };
-        match self.judge_fully(&dir, last, is_dir, tracked) {
-            Ruling::Admitted => Verdict::Admitted,
-            Ruling::TrackedOnly(_) if is_dir => Verdict::Admitted,
-            Ruling::TrackedOnly(rule) | Ruling::Ignored(rule) => Verdict::Ignored(rule),
+        match (self.judge_fully(&dir, last, is_dir, tracked), closed) {
+            (Ruling::Ignored(rule), _) => Verdict::Ignored(rule),
+            (Ruling::TrackedOnly(rule), _) if !is_dir => Verdict::Ignored(rule),
+            (_, Some((at, errno))) if !tracked => Verdict::Closed(at, errno),
+            _ if is_dir => self.folder(path, fd, last, is_submodule, below.is_empty()),
+            _ => Verdict::Admitted,
+        }
+    }
+
+    /// An admitted directory, by what it is.
+    fn folder(
+        &self,
+        path: &RepoPath,
+        above: Option<OwnedFd>,
+        name: &[u8],
+        is_submodule: bool,
+        untracked: bool,
+    ) -> Verdict {
+        let opened = above.map(|above| open_below(&above, name));
+        let is_nested = || opened.as_ref().is_some_and(|fd| fd.as_ref().is_ok_and(is_repository));
+        if is_submodule || untracked && is_nested() {
+            return Verdict::Nested(path.clone());
+        }
+        match opened {
+            Some(Err(errno)) if errno != Errno::NOENT => Verdict::Closed(path.clone(), errno),
+            _ => Verdict::Admitted,
         }
     }
 
@@ -84,17 +113,20 @@ impl Policy {
             return Step::Stop(Verdict::Ignored(rule));
         }
         let here = || self.path_of(dir, name);
-        let fd = match fd.map(|fd| open_below(&fd, name)) {
-            Some(Err(Errno::NOTDIR | Errno::LOOP)) => return stop(here().map(Verdict::Beyond)),
-            Some(Ok(fd)) => Some(fd),
-            _ => None,
+        let (fd, refused) = match fd.map(|fd| (open_below(&fd, name), fd)) {
+            Some((Err(Errno::NOTDIR | Errno::LOOP), _)) => {
+                return stop(here().map(Verdict::Beyond));
+            }
+            Some((Ok(fd), _)) => (Some(fd), None),
+            Some((Err(Errno::NOENT), _)) | None => (None, None),
+            Some((Err(e), above)) => (search_below(&above, name), Some(e)),
         };
         let is_nested = || fd.as_ref().is_some_and(is_repository);
         if below.is_empty() && (is_submodule || is_nested()) {
             return stop(here().map(Verdict::Nested));
         }
         let files = read_rules(self, fd.as_ref());
-        Step::Down(self.enter(dir, name, below, files), fd)
+        Step::Down(self.enter(dir, name, below, files), fd, refused)
     }
 }
 
@@ -110,6 +142,18 @@ fn read_rules(policy: &Policy, fd: Option<&OwnedFd>) -> RuleFiles {
 fn open_root(policy: &Policy) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(policy.root_path(), flags, Mode::empty()).ok()
+}
+
+/// A directory that may not be listed, to look up names in it, where the system has that.
+#[cfg(target_os = "linux")]
+fn search_below(dir: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(dir, name, flags, Mode::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn search_below(_: &OwnedFd, _: &[u8]) -> Option<OwnedFd> {
+    None
 }
 
 fn open_below(dir: &OwnedFd, name: &[u8]) -> rustix::io::Result<OwnedFd> {

@@ -5,9 +5,8 @@ use std::io::Read;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
-
 use super::pattern::Pattern;
+use crate::regular::{self, Links};
 use crate::visible;
 
 /// The name of git's ignore files.
@@ -124,20 +123,17 @@ impl RuleFiles {
 /// The bytes of a rule file, or `None` when there is none to read. A symbolic link is not followed,
 /// as in git since 2.32; what is not a regular file, cannot be read or is huge holds no rules.
 pub fn read_rules(dir: impl AsFd, name: &str) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::openat(dir, name, flags, Mode::empty()).ok()?);
-    read_regular(file)
+    read_file(regular::open_at(dir, name, Links::Refuse).ok()?)
 }
 
 /// Like [`read_rules`] for a file outside the tree, where links are followed.
 pub fn read_outside(path: &std::path::Path) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    read_regular(std::fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?))
+    read_file(regular::open(path, Links::Follow).ok()?)
 }
 
-fn read_regular(mut file: std::fs::File) -> Option<Vec<u8>> {
+fn read_file(mut file: std::fs::File) -> Option<Vec<u8>> {
     let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.len() > LARGEST {
+    if meta.len() > LARGEST {
         return None;
     }
     let mut bytes = Vec::with_capacity(meta.len() as usize);

@@ -4,6 +4,7 @@
 //! a walk narrows that range as it goes down and never searches the whole.
 
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use gix_index::entry::{Flags, Mode};
@@ -12,6 +13,7 @@ use rustix::fs::FileType;
 use super::Stat;
 use super::config::Trust;
 use crate::error::{Error, Result};
+use crate::regular::{self, Links};
 use crate::visible;
 
 /// The tracked paths, relative to the top of the work tree; empty outside git.
@@ -34,6 +36,7 @@ pub struct Child<'a> {
 impl Tracked {
     /// Reads the index; a repository may have none yet.
     pub fn open(path: &Path, hash: gix_hash::Kind) -> Result<Self> {
+        check_files(path).map_err(|e| bad_index(path, &e))?;
         let options = gix_index::decode::Options::default();
         // Git does not check the index's own hash when reading either.
         let skip_hash = true;
@@ -172,8 +175,21 @@ fn same_stat(entry: &gix_index::entry::Stat, now: &Stat, trust: Trust) -> bool {
         && (!trust.ctime || Stat::same_time(now.ctime_ns, entry.ctime.secs, entry.ctime.nsecs))
 }
 
+/// The index, and those that a split index shares, are opened by their names: nothing may be there
+/// that has to be waited for.
+fn check_files(index: &Path) -> std::io::Result<()> {
+    let shared = index.parent().map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
+    let shared = shared.filter(|entry| entry.file_name().as_bytes().starts_with(b"sharedindex."));
+    for path in shared.map(|entry| entry.path()).chain([index.to_owned()]) {
+        match regular::open(&path, Links::Follow) {
+            Err(e) if regular::is_other(&e) => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn bad_index(path: &Path, cause: &dyn std::fmt::Display) -> Error {
-    use std::os::unix::ffi::OsStrExt;
     let shown = visible::quote_path(path.as_os_str().as_bytes());
     let cause = cause.to_string();
     Error::failed("git-index", format!("cannot read git's index '{shown}'"))

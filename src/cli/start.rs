@@ -88,38 +88,56 @@ pub fn start<T: Tool>() -> ExitCode {
 /// Runs a tool with these arguments, the first being the program's name.
 pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
     let wants_json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let words = args.clone();
-    let tool = match T::try_parse_from(args) {
-        Ok(tool) => tool,
-        Err(e) => return say_usage(&help_command::<T>(&words), wants_json, &e),
-    };
+    let (words, parsed) = (args.clone(), T::try_parse_from(args));
     let world = World::real();
     let (mut input, mut out) =
         (io::stdin().lock(), BufWriter::with_capacity(BLOCK, io::stdout().lock()));
     let mut io =
         Io { input: &mut input, out: &mut out, err: &mut io::stderr().lock(), world: &world };
+    let tool = match parsed {
+        Ok(tool) => tool,
+        Err(e) => return ExitCode::from(say_usage::<T>(&words, wants_json, &e, &mut io)),
+    };
     let json = tool.json();
-    let result = tool.run(&mut io).and_then(|()| flush(io.out));
+    let result = world.check().and_then(|()| tool.run(&mut io)).and_then(|()| flush(io.out));
     ExitCode::from(report(T::NAME, json, result, &mut io))
 }
 
 /// Help and version go to standard output with 0, a wrong command line to standard error with 2;
 /// with `--json` somewhere on it, it is a record on standard output too. Who asked for records on
 /// standard error gets one there, not clap's page of text.
-fn say_usage(help: &str, wants_json: bool, error: &clap::Error) -> ExitCode {
+fn say_usage<T: Tool>(
+    words: &[OsString],
+    wants_json: bool,
+    error: &clap::Error,
+    io: &mut Io<'_>,
+) -> u8 {
     if !error.use_stderr() {
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        let done = help(error, io).and_then(|()| flush(io.out));
+        return report(T::NAME, wants_json, done, io);
     }
-    let problem = problem(&Error::usage(summary(error)).hint(format!("see `{help}`")));
+    let see = format!("see `{}`", help_command::<T>(words));
+    let problem = problem(&Error::usage(summary(error)).hint(see));
     if wants_json {
-        let _ = record::write(&mut io::stdout().lock(), &problem);
+        let _ = record::write(io.out, &problem).and_then(|()| flush(io.out));
     }
-    let _ = match World::real().text(ERRORS) {
-        Some("json") => record::write(&mut io::stderr().lock(), &problem),
-        _ => error.print().map_err(|e| Error::io("write to", "standard error", &e)),
+    let text = error.render();
+    // Nobody can be told that standard error does not work.
+    let _ = match (io.world.text(ERRORS), io.world.colours(io.world.terminal)) {
+        (Some("json"), _) => record::write(io.err, &problem).is_ok(),
+        (_, true) => write!(io.err, "{}", text.ansi()).is_ok(),
+        (_, false) => write!(io.err, "{text}").is_ok(),
     };
-    ExitCode::from(Kind::Usage.exit_code())
+    Kind::Usage.exit_code()
+}
+
+fn help(text: &clap::Error, io: &mut Io<'_>) -> Result<()> {
+    let text = text.render();
+    let done = match io.world.colours(io.world.screen) {
+        true => write!(io.out, "{}", text.ansi()),
+        false => write!(io.out, "{text}"),
+    };
+    done.map_err(|e| Error::io("write to", "standard output", &e))
 }
 
 /// The command that explains the one that was typed: `auwai-ledger scan --help`.

@@ -15,6 +15,14 @@ use crate::workspace::nearest;
 /// The reader that acts when none is named.
 pub const DEFAULT_READER: &str = "default";
 
+/// Our own variables that a person sets, and whether they are text; the others are paths.
+const OWN_VARIABLES: [(&str, bool); 4] = [
+    ("AUWAI_WORKSPACE", false),
+    ("AUWAI_STATE_DIR", false),
+    ("AUWAI_READER", true),
+    ("AUWAI_MAX_CHARS", true),
+];
+
 /// A snapshot of the process's surroundings.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -67,6 +75,29 @@ impl World {
         self.var(name).and_then(OsStr::to_str)
     }
 
+    /// Whether a stream may have colours; `terminal`: whether it is one.
+    pub fn colours(&self, terminal: bool) -> bool {
+        terminal && self.var("NO_COLOR").is_none() && self.var("TERM").is_some_and(|t| t != "dumb")
+    }
+
+    /// Looks at our own variables: one that is set says something.
+    ///
+    /// # Errors
+    /// A usage error for one that is empty, or is no text where text is meant.
+    pub fn check(&self) -> Result<()> {
+        for (name, is_text) in OWN_VARIABLES {
+            let Some(value) = self.vars.get(OsStr::new(name)) else { continue };
+            let fault = match value.to_str() {
+                Some("") => "is empty",
+                None if is_text => "is not UTF-8",
+                _ => continue,
+            };
+            return Err(Error::usage(format!("{name} {fault}"))
+                .hint(format!("give it a value, or do without: `unset {name}`")));
+        }
+        Ok(())
+    }
+
     /// Every variable, for what reads many of them (git's configuration).
     pub fn vars(&self) -> &BTreeMap<OsString, OsString> {
         &self.vars
@@ -74,8 +105,8 @@ impl World {
 
     /// Where state that belongs to the user lives: `$XDG_STATE_HOME`, else `~/.local/state`.
     pub fn state_home(&self) -> Option<PathBuf> {
-        let set = self.var("XDG_STATE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
-        set.or_else(|| Some(Path::new(self.var("HOME")?).join(".local/state")))
+        let path = |name| self.var(name).map(PathBuf::from).filter(|p| p.is_absolute());
+        path("XDG_STATE_HOME").or_else(|| Some(path("HOME")?.join(".local/state")))
     }
 
     /// The folder that `--state-dir` or `AUWAI_STATE_DIR` names for state, if either does.
@@ -148,6 +179,23 @@ mod tests {
         );
         assert_eq!(relative.state_home(), Some(PathBuf::from("/h/.local/state")));
         assert_eq!(World::of(Path::new("/"), &[]).state_home(), None);
+        for home in ["", "rel"] {
+            let home = World::of(Path::new("/"), &[("HOME", OsStr::new(home))]);
+            assert_eq!(home.state_home(), None);
+        }
+    }
+
+    #[test]
+    fn a_variable_of_ours_says_something() {
+        use std::os::unix::ffi::OsStrExt;
+        let check = |name, value: &[u8]| {
+            World::of(Path::new("/"), &[(name, OsStr::from_bytes(value))]).check()
+        };
+        for (name, is_text) in OWN_VARIABLES {
+            assert_eq!(check(name, b"").unwrap_err().to_string(), format!("{name} is empty"));
+            assert_eq!(check(name, b"\xff").is_err(), is_text, "{name}");
+            assert!(check(name, b"x").is_ok());
+        }
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! One path of the walk becomes one row of the ledger: a file is opened and read here.
 
-use std::fs::File;
 use std::io;
 
 use super::content::ContentReader;
 use super::stat::{self, Young};
 use crate::beneath::Root;
 use crate::record::Fate;
+use crate::regular;
 use crate::store::ledger::{Content, FileRow, StatBytes};
 use crate::walk::{Entry, Kind, Stat, errno_text};
 
@@ -88,9 +88,9 @@ fn read_still(
     loop {
         tries -= 1;
         let mut file = root.open_file(&entry.path).map_err(|e| errno(&e))?;
-        let before = regular(&file)?;
+        let before = Stat::from(&rustix::fs::fstat(&file)?);
         let content = reader.read(&entry.path, &mut file).map_err(|e| errno(&e))?;
-        let after = regular(&file)?;
+        let after = Stat::from(&rustix::fs::fstat(&file)?);
         let still = before == after && after.size == content.size;
         if still || tries == 0 {
             return Ok((content, after, still));
@@ -99,15 +99,10 @@ fn read_still(
 }
 
 /// What took a file's place while it was looked at counts as not there: the next scan finds it.
-fn regular(file: &File) -> Result<Stat, rustix::io::Errno> {
-    let stat = rustix::fs::fstat(file)?;
-    match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
-        rustix::fs::FileType::RegularFile => Ok(Stat::from(&stat)),
-        _ => Err(rustix::io::Errno::NOENT),
-    }
-}
-
 fn errno(e: &io::Error) -> rustix::io::Errno {
+    if regular::is_other(e) {
+        return rustix::io::Errno::NOENT;
+    }
     rustix::io::Errno::from_io_error(e).unwrap_or(rustix::io::Errno::IO)
 }
 

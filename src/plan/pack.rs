@@ -240,18 +240,28 @@ impl Need {
     fn too_small(&self, policy: &Policy) -> Error {
         let Cost { shown, listed } = self.cost;
         if listed > policy.fixed_prompt.0 {
-            let window = smallest_window(policy, listed, shown).max(policy.context_window.0);
+            let window = smallest_window(policy, listed, shown);
+            let grown = window.filter(|window| *window > policy.context_window.0);
+            let grown = grown.map(|window| format!(" --context-window {window}"));
+            let options = format!("--fixed-prompt {listed}{}", grown.unwrap_or_default());
             let what = format!("the brief of one chunk needs {listed}");
-            return too_small("fixed prompt", policy.fixed_prompt, &what).hint(format!(
-                "the smallest that works: --fixed-prompt {listed} --context-window {window}"
-            ));
+            return too_small("fixed prompt", policy.fixed_prompt, &what)
+                .hint(smallest(window.map(|_| options)));
         }
         let window = smallest_window(policy, policy.fixed_prompt.0, shown);
         let largest = self.largest.as_deref().unwrap_or("a segment");
         let budget = policy.segment_budget;
         let what = format!("{largest} needs {shown} as shown, and a segment may have {budget}");
         too_small("context window", policy.context_window, &what)
-            .hint(format!("the smallest that works: --context-window {window}"))
+            .hint(smallest(window.map(|window| format!("--context-window {window}"))))
+    }
+}
+
+/// The hint that names what works.
+fn smallest(options: Option<String>) -> String {
+    match options {
+        Some(options) => format!("the smallest that works: {options}"),
+        None => "no window is large enough: give less to `--reserve` or to `--safety`".to_string(),
     }
 }
 

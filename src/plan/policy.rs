@@ -80,11 +80,11 @@ fn budget(room: u64, safety_ppm: u64) -> u64 {
 }
 
 /// The smallest window whose segment budget is at least `need` beside `fixed_prompt` and the
-/// policy's reserve.
-pub(super) fn smallest_window(policy: &Policy, fixed_prompt: u64, need: u64) -> u64 {
+/// policy's reserve; `None` when it is larger than any that can be given.
+pub(super) fn smallest_window(policy: &Policy, fixed_prompt: u64, need: u64) -> Option<u64> {
     let kept = u128::from(MILLION.saturating_sub(policy.safety_ppm).max(1));
     let room = (u128::from(need) * u128::from(MILLION)).div_ceil(kept);
-    to_u64(room + u128::from(fixed_prompt) + u128::from(policy.reserve.0))
+    u64::try_from(room + u128::from(fixed_prompt) + u128::from(policy.reserve.0)).ok()
 }
 
 fn to_u64(value: u128) -> u64 {
@@ -215,7 +215,7 @@ mod tests {
             let with = |context_window| PolicyOptions {
                 context_window, fixed_prompt: fixed, reserve, safety_ppm: ppm, ..PolicyOptions::default()
             }.resolve();
-            let window = smallest_window(&with(0), fixed, need);
+            let window = smallest_window(&with(0), fixed, need).unwrap();
             proptest::prop_assert!(with(window).segment_budget.0 >= need);
             proptest::prop_assert!(with(window - 1).segment_budget.0 < need);
         }

@@ -36,6 +36,12 @@ fn policies() -> impl Strategy<Value = Policy> {
     })
 }
 
+/// A number of tokens anywhere from none to the last one that can be written.
+fn extreme() -> impl Strategy<Value = u64> {
+    let near = |at: u64| (0u64..3_000).prop_map(move |by| at.saturating_sub(by));
+    prop_oneof![0u64..20_000, near(1 << 53), near(i64::MAX as u64), near(u64::MAX), any::<u64>()]
+}
+
 /// What a segment of these chunks costs: as shown, and in the brief.
 fn reckon(chunks: &[&Chunk]) -> (u64, u64) {
     let (mut shown, mut listed) = (64, 512);
@@ -178,6 +184,43 @@ proptest! {
         let wanted: Vec<_> = wanted.iter().map(|c| c.id).collect();
         let planned: Vec<_> = segments.iter().flat_map(|s| &s.chunks).map(|q| q.id).collect();
         prop_assert_eq!(planned, wanted);
+    }
+
+    /// Whatever is asked for, at any extreme: it works, or the error names what works, and one token
+    /// less does not; or the sum is beyond every number.
+    #[test]
+    fn what_a_refusal_names_works(
+        window in extreme(), fixed_prompt in extreme(), reserve in extreme(),
+        safety_ppm in prop_oneof![0u64..1_000_000, Just(999_999)], chunks in streams(),
+    ) {
+        let asked = PolicyOptions {
+            context_window: window, fixed_prompt, reserve, safety_ppm, ..PolicyOptions::default()
+        };
+        let Err(error) = plan(&asked.resolve(), &chunks) else { return Ok(()) };
+        prop_assert_eq!(error.code(), "window-too-small");
+        let named = |option: &str| {
+            let rest = error.hints()[0].split_once(option)?.1;
+            Some(rest.split(' ').next().unwrap().parse::<u64>().unwrap())
+        };
+        let (prompt, wide) = (named("--fixed-prompt "), named("--context-window "));
+        let fixed_prompt = prompt.unwrap_or(fixed_prompt);
+        let with = |fixed_prompt, context_window| {
+            plan(&PolicyOptions { fixed_prompt, context_window, ..asked.clone() }.resolve(), &chunks)
+        };
+        match (prompt, wide) {
+            (None, None) => {
+                prop_assert!(error.hints()[0].contains("--reserve"));
+                prop_assert!(with(fixed_prompt, u64::MAX).is_err());
+            }
+            (_, Some(wide)) => {
+                prop_assert!(with(fixed_prompt, wide).is_ok());
+                prop_assert!(with(fixed_prompt, wide - 1).is_err());
+            }
+            (Some(prompt), None) => {
+                prop_assert!(with(prompt, window).is_ok());
+                prop_assert!(with(prompt - 1, window).is_err());
+            }
+        }
     }
 
     /// The window that the error names works, and the one below it does not.

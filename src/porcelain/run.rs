@@ -13,7 +13,7 @@ use super::progress::Bar;
 use super::signals::Forward;
 use super::target::Target;
 use super::verify;
-use crate::cli::Io;
+use crate::cli::{Io, allow_open_files};
 use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::record::{Plan, Status};
@@ -51,11 +51,31 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
+    make_room(args.jobs)?;
     // Before the plan: `--force` must not take it from under a run that is at work.
     let _lock = hold(&target)?;
     let plan = plan::ensure(&args.plan, &target, common, io)?;
     read_all(args, &target, &plan, common, io)?;
     conclude(&target, common, io)
+}
+
+/// Files that a run has open beside its jobs, and for each job: pipes to and from the command and
+/// between the stages, and those that come and go while a process is started.
+const OPEN: (u64, u64) = (40, 12);
+
+/// Sees to it that every job can open its pipes, before any of them has begun.
+fn make_room(jobs: u16) -> Result<()> {
+    let (base, each) = OPEN;
+    let wanted = base + each * u64::from(jobs);
+    let Err(limit) = allow_open_files(wanted) else { return Ok(()) };
+    let most = limit.saturating_sub(base) / each;
+    let message = format!("{jobs} jobs need {wanted} open files, and {limit} are allowed");
+    let error = Error::failed("open-files", message);
+    Err(match most {
+        0 => error,
+        most => error.hint(format!("run fewer at once: `--jobs {most}`")),
+    }
+    .hint(format!("or allow more: `ulimit -n {wanted}`")))
 }
 
 /// Every segment through the command. A signal stops what is in flight, which goes back unread, and

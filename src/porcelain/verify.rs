@@ -46,17 +46,13 @@ pub fn ask_aloud(
     common: &Common,
     io: &mut Io<'_>,
 ) -> Result<Answer> {
-    let mut planned = None;
-    ask(only_planned, target, common, io, &mut |row, io| {
-        if common.json {
-            return record::write(io.out, &row);
-        }
-        // The record that names the plan comes after the rows; only one that is in none needs it.
-        if row.why == Why::Unplanned && planned.is_none() {
-            planned = Some(target.status(io)?.plan.is_some());
-        }
-        tell_row(&row, planned.unwrap_or(true), target, io)
-    })
+    let mut rows = Rows::new(target);
+    let answer = ask(only_planned, target, common, io, &mut |row, io| match common.json {
+        true => record::write(io.out, &row),
+        false => rows.tell(&row, io),
+    })?;
+    rows.end(io)?;
+    Ok(answer)
 }
 
 /// Tells the sums, and gives the verdict.
@@ -77,12 +73,15 @@ pub fn run_unread(_: &UnreadArgs, common: &Common, io: &mut Io<'_>) -> Result<()
         Ok(())
     })?;
     rows.sort_by_key(|row| std::cmp::Reverse(row.tokens));
-    for row in &rows {
-        if common.json {
-            record::write(io.out, row)?;
-        } else {
-            super::line(io, &render::unread(row))?;
-        }
+    if common.json {
+        return rows.iter().try_for_each(|row| record::write(io.out, row));
+    }
+    for same in rows.chunk_by(|a, b| a.lines.is_none() && render::unread(a) == render::unread(b)) {
+        let number = match same.len() as u64 {
+            1 => String::new(),
+            more => format!(", {}", count(more, "chunk")),
+        };
+        super::line(io, &format!("{}{number}", render::unread(&same[0])))?;
     }
     Ok(())
 }
@@ -166,16 +165,63 @@ fn ask(
     }
 }
 
-/// A row, with the command that finishes it.
-fn tell_row(row: &Unread, planned: bool, target: &Target, io: &mut Io<'_>) -> Result<()> {
-    let command = match (&row.segment, row.why) {
-        (Some(segment), Why::Pending | Why::Leased) => {
-            format!("  (auwai read --segment {segment}{})", target.flag())
+/// Tells rows, each with the command that finishes it. Chunks that have gone from one file have no
+/// lines to tell them apart: they are one row, with their number.
+struct Rows<'a> {
+    target: &'a Target,
+    /// Whether there is a plan; the record that names it comes after the rows, so it is asked for
+    /// when a row is in none.
+    planned: Option<bool>,
+    held: Option<(String, u64)>,
+}
+
+impl<'a> Rows<'a> {
+    /// Nothing told yet.
+    fn new(target: &'a Target) -> Self {
+        Rows { target, planned: None, held: None }
+    }
+
+    /// Takes the next row.
+    fn tell(&mut self, row: &Unread, io: &mut Io<'_>) -> Result<()> {
+        if row.why == Why::Changed && row.lines.is_none() {
+            let text = render::unread(row);
+            let same = self.held.as_ref().filter(|(held, _)| *held == text).map(|(_, n)| *n);
+            if same.is_none() {
+                self.end(io)?;
+            }
+            self.held = Some((text, same.unwrap_or_default() + 1));
+            return Ok(());
         }
-        (_, Why::Changed | Why::Unplanned) => format!("  ({})", target.plan_command(planned)),
-        _ => String::new(),
-    };
-    super::line(io, &format!("{}{command}", render::unread(row)))
+        self.end(io)?;
+        let command = self.command(row, io)?;
+        super::line(io, &format!("{}{command}", render::unread(row)))
+    }
+
+    fn command(&mut self, row: &Unread, io: &mut Io<'_>) -> Result<String> {
+        if row.why == Why::Unplanned && self.planned.is_none() {
+            self.planned = Some(self.target.status(io)?.plan.is_some());
+        }
+        let target = self.target;
+        Ok(match (&row.segment, row.why) {
+            (Some(segment), Why::Pending | Why::Leased) => {
+                format!("  (auwai read --segment {segment}{})", target.flag())
+            }
+            (_, Why::Changed | Why::Unplanned) => format!("  ({})", self.plan_command()),
+            _ => String::new(),
+        })
+    }
+
+    fn plan_command(&self) -> String {
+        self.target.plan_command(self.planned.unwrap_or(true))
+    }
+
+    /// Tells what is held back until the next row.
+    fn end(&mut self, io: &mut Io<'_>) -> Result<()> {
+        let Some((text, chunks)) = self.held.take() else { return Ok(()) };
+        let number =
+            if chunks > 1 { format!(", {}", count(chunks, "chunk")) } else { String::new() };
+        super::line(io, &format!("{text}{number}  ({})", self.plan_command()))
+    }
 }
 
 /// The counts, and the share that is read.

@@ -13,7 +13,7 @@ use crate::cli::parse::{NamedRepo, repo_parser};
 use crate::counted::count;
 use crate::error::Result;
 use crate::record::{self, Fate, File, Record};
-use crate::workspace::Member;
+use crate::workspace::{Member, below};
 
 /// Say what becomes of each PATH, and by which rule
 ///
@@ -63,9 +63,13 @@ fn members(common: &Common, io: &mut Io<'_>) -> Result<Vec<Member>> {
 /// What a typed path means: one from the current folder if it is there, in the deepest repository
 /// that holds it; else `repo:path`; else one from the root of a repository.
 fn place<'a>(typed: &Path, members: &'a [Member], io: &Io<'_>) -> (Option<&'a Member>, PathBuf) {
-    let here = real(&io.world.absolute(typed));
-    let holds = |member: &&Member| here.starts_with(&member.path);
-    let deepest = members.iter().filter(holds).max_by_key(|member| member.path.as_os_str().len());
+    let typed_here = io.world.absolute(typed);
+    let holding = members.iter().filter_map(|m| Some((m, below(&m.path, &typed_here)?)));
+    let deepest = holding.max_by_key(|(member, _)| member.path.as_os_str().len());
+    let (deepest, here) = match deepest {
+        Some((member, path)) => (Some(member), member.path.join(path)),
+        None => (None, typed_here),
+    };
     if std::fs::symlink_metadata(&here).is_ok() {
         return (deepest, here);
     }
@@ -74,18 +78,9 @@ fn place<'a>(typed: &Path, members: &'a [Member], io: &Io<'_>) -> (Option<&'a Me
         let rest = rest.strip_prefix(b":")?;
         Some((Some(member), member.path.join(OsStr::from_bytes(rest))))
     });
-    let below = |member: &&Member| std::fs::symlink_metadata(member.path.join(typed)).is_ok();
-    let rooted = members.iter().find(below).map(|member| (Some(member), member.path.join(typed)));
+    let has = |member: &&Member| std::fs::symlink_metadata(member.path.join(typed)).is_ok();
+    let rooted = members.iter().find(has).map(|member| (Some(member), member.path.join(typed)));
     named.or(rooted).unwrap_or((deepest, here))
-}
-
-/// The path with no link in its folder, as roots have none; a link itself stays.
-fn real(path: &Path) -> PathBuf {
-    let folder = path.parent().and_then(|folder| std::fs::canonicalize(folder).ok());
-    match (folder, path.file_name()) {
-        (Some(folder), Some(name)) => folder.join(name),
-        _ => path.to_owned(),
-    }
 }
 
 fn explain(path: &Path, member: &Member, common: &Common, io: &mut Io<'_>) -> Result<()> {

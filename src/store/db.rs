@@ -3,20 +3,25 @@
 //! Every file is in WAL mode with a long busy timeout, so that any number of processes can work on
 //! it; a writer begins `IMMEDIATE`, so that it waits at the start and never half way. A file of a
 //! newer version is refused, a damaged one is reported and never rebuilt: it may hold reads.
+//!
+//! A file is made under another name and renamed when it is whole, so that an empty or short one
+//! is never one that was only begun. One that cannot be written is read from a copy.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::{Error, Result};
-use crate::store::file::cannot_write;
-use crate::visible::quote_path;
+use crate::regular;
+use crate::store::copy::{self, Copy};
+use crate::store::file::{self, cannot_write};
+use crate::store::{beside, words};
 
 /// How long a writer waits for another before it gives up. Adopting a plan of 900,000 chunks holds
 /// the lock for seconds; minutes mean that something is stuck.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The bytes that the write-ahead log may keep after a checkpoint.
 const WAL_KEPT: u64 = 4 << 20;
@@ -71,6 +76,10 @@ pub struct Db {
     kind: &'static Kind,
     connection: Connection,
     durability: Durability,
+    /// What is read instead of a file that cannot be written.
+    copy: Option<Copy>,
+    /// Whether the copy may be written, though nothing of that is kept.
+    scratch: bool,
 }
 
 impl Db {
@@ -79,32 +88,69 @@ impl Db {
     /// # Errors
     /// `not-found` when it does not; `newer-schema`, `foreign` and `damaged` as found.
     pub fn open(path: &Path, kind: &'static Kind) -> Result<Db> {
-        if let Err(e) = std::fs::metadata(path) {
-            return Err(Error::io("open", quote(path), &e));
-        }
-        Self::connect(path, kind, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        beside::check(path, kind)?;
+        let copy = copy::of_unwritable(path).map_err(|e| words::cannot_copy(path, &e))?;
+        let file = copy.as_ref().map_or(path, Copy::path);
+        let connection = connect(file, false).map_err(|e| words::explain(path, kind, &e))?;
+        let durability = Durability::Process;
+        let path = path.to_owned();
+        let mut db = Db { path, kind, connection, durability, copy, scratch: false };
+        db.bring_up_to_date()?;
+        Ok(db)
     }
 
     /// Opens a file, and creates it first when there is none. The folder must exist.
     pub fn open_or_create(path: &Path, kind: &'static Kind) -> Result<Db> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-        Self::connect(path, kind, flags)
+        if !regular::is_there(path) {
+            Self::create(path, kind)?;
+        }
+        Self::open(path, kind)
     }
 
-    fn connect(path: &Path, kind: &'static Kind, flags: OpenFlags) -> Result<Db> {
-        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let open = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open_with_flags(path, flags)?;
-            connection.busy_timeout(PATIENCE)?;
-            connection.pragma_update(None, "synchronous", "NORMAL")?;
-            connection.pragma_update(None, "foreign_keys", true)?;
-            Ok(connection)
-        };
-        let connection = open().map_err(|e| explain(path, kind, &e))?;
-        let mut db =
-            Db { path: path.to_owned(), kind, connection, durability: Durability::Process };
+    /// Makes the file: whole under another name, then renamed. One process at a time.
+    fn create(path: &Path, kind: &'static Kind) -> Result<()> {
+        let _lock = lock(&path.with_extension("lock"))?;
+        if regular::is_there(path) {
+            return Ok(());
+        }
+        let fresh = file::beside(path, ".new");
+        beside::remove_all(&fresh);
+        let done = Self::fill(path, &fresh, kind).and_then(|()| {
+            beside::set_log_aside(path)?;
+            file::rename(&fresh, path)
+        });
+        if done.is_err() {
+            beside::remove_all(&fresh);
+        }
+        done
+    }
+
+    fn fill(path: &Path, fresh: &Path, kind: &'static Kind) -> Result<()> {
+        let connection = connect(fresh, true).map_err(|e| words::explain(path, kind, &e))?;
+        let (path, durability) = (path.to_owned(), Durability::Process);
+        let mut db = Db { path, kind, connection, durability, copy: None, scratch: false };
+        db.set_wal()?;
         db.migrate()?;
-        Ok(db)
+        // Closing moves the log into the file.
+        let Db { path, connection, .. } = db;
+        connection.close().map_err(|(_, e)| words::explain(&path, kind, &e))
+    }
+
+    /// Whether this is a copy, because the file cannot be written.
+    pub fn is_copy(&self) -> bool {
+        self.copy.is_some()
+    }
+
+    /// Lets a copy be written, for work that is worth its result alone. Nothing of it is kept.
+    pub fn allow_scratch(&mut self) {
+        self.scratch = true;
+    }
+
+    /// The error of a file that cannot be written.
+    pub fn not_writable(&self) -> Error {
+        let message = format!("cannot write the {} '{}'", self.kind.name, words::quote(&self.path));
+        let cause = self.copy.as_ref().map(Copy::cause).unwrap_or_default();
+        words::not_writable(message, &cause)
     }
 
     /// The file's path.
@@ -128,6 +174,9 @@ impl Db {
         durability: Durability,
         work: impl FnOnce(&Transaction<'_>) -> Work<T>,
     ) -> Result<T> {
+        if self.copy.is_some() && !self.scratch {
+            return Err(self.not_writable());
+        }
         self.set_durability(durability)?;
         self.transact(work).map_err(|e| self.settle(e))
     }
@@ -147,7 +196,7 @@ impl Db {
 
     fn settle(&self, fault: Fault) -> Error {
         match fault {
-            Fault::Sql(cause) => explain(&self.path, self.kind, &cause),
+            Fault::Sql(cause) => words::explain(&self.path, self.kind, &cause),
             Fault::Ours(error) => error,
         }
     }
@@ -162,30 +211,39 @@ impl Db {
         Ok(())
     }
 
-    fn version(&self) -> Result<(i32, usize)> {
+    /// `application_id` and `user_version`.
+    fn version(&self) -> Result<(i32, i32)> {
         self.read(|c| {
             let id = c.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-            let version = c.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))?;
-            Ok((id, usize::try_from(version).unwrap_or(usize::MAX)))
+            let version = c.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            Ok((id, version))
         })
     }
 
-    fn migrate(&mut self) -> Result<()> {
+    fn bring_up_to_date(&mut self) -> Result<()> {
         let (id, version) = self.version()?;
-        let known = self.kind.migrations.len();
-        if version == known && id == self.kind.application_id {
-            return Ok(());
+        if id != self.kind.application_id {
+            return Err(words::foreign(&self.path, self.kind));
         }
-        if id != 0 && id != self.kind.application_id {
-            return Err(self.foreign());
+        match usize::try_from(version) {
+            Ok(version) if version == self.kind.migrations.len() => Ok(()),
+            Ok(version) if version > self.kind.migrations.len() => {
+                Err(words::newer(&self.path, self.kind, version))
+            }
+            Ok(1..) => {
+                let scratch = std::mem::replace(&mut self.scratch, true);
+                let done = self.migrate();
+                self.scratch = scratch;
+                done
+            }
+            _ => {
+                let cause = format!("its schema has the number {version}, which none ever had");
+                Err(words::damaged(self.kind.name, &words::quote(&self.path), &cause))
+            }
         }
-        if version > known {
-            return Err(self.newer(version));
-        }
-        // Switching a new file to WAL is not covered by the busy timeout: one process at a time,
-        // also those that find the file while another is making it.
-        let _lock = lock(&self.path.with_extension("lock"))?;
-        self.set_wal()?;
+    }
+
+    fn migrate(&mut self) -> Result<()> {
         let kind = self.kind;
         self.write(Durability::Power, |tx| {
             // Another process may have migrated while this one waited.
@@ -193,8 +251,9 @@ impl Db {
             for script in kind.migrations.iter().skip(usize::try_from(now).unwrap_or(usize::MAX)) {
                 tx.execute_batch(script)?;
             }
+            let known = i64::try_from(kind.migrations.len()).unwrap_or(i64::MAX);
             tx.pragma_update(None, "application_id", kind.application_id)?;
-            tx.pragma_update(None, "user_version", i64::try_from(known).unwrap_or(i64::MAX))?;
+            tx.pragma_update(None, "user_version", known)?;
             Ok(())
         })
     }
@@ -205,170 +264,25 @@ impl Db {
             Ok(c.query_row(&format!("PRAGMA journal_size_limit={WAL_KEPT}"), [], |_| Ok(()))?)
         })
     }
+}
 
-    fn foreign(&self) -> Error {
-        let message = format!("'{}' is not a {} of auwai", quote(&self.path), self.kind.name);
-        Error::failed("foreign", message).hint("move that file away, then run the command again")
-    }
-
-    fn newer(&self, version: usize) -> Error {
-        let message = format!(
-            "the {} '{}' has schema {version}, this auwai knows {}",
-            self.kind.name,
-            quote(&self.path),
-            self.kind.migrations.len()
-        );
-        Error::failed("newer-schema", message)
-            .hint("it was written by a newer auwai: use that one, or `--state-dir` for a state of its own")
-    }
+fn connect(file: &Path, create: bool) -> rusqlite::Result<Connection> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
+    let connection = Connection::open_with_flags(file, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(connection)
 }
 
 /// Takes an exclusive lock on a file, waiting for its holder; dropped with the value.
 pub fn lock(path: &Path) -> Result<std::fs::File> {
-    let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
-    let file = file.map_err(|e| cannot_write(path, &e))?;
+    let file = regular::open_own(path).map_err(|e| cannot_write(path, &e))?;
     flock(&file, FlockOperation::LockExclusive)
-        .map_err(|e| Error::io("lock", quote(path), &e.into()))?;
+        .map_err(|e| Error::io("lock", words::quote(path), &e.into()))?;
     Ok(file)
 }
 
-fn quote(path: &Path) -> std::borrow::Cow<'_, str> {
-    quote_path(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
-}
-
-fn explain(path: &Path, kind: &Kind, cause: &rusqlite::Error) -> Error {
-    let subject = quote(path);
-    let name = kind.name;
-    match cause.sqlite_error_code().map(|code| full_or(cause, code)) {
-        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-            damaged(name, &subject, cause)
-        }
-        Some(ErrorCode::DiskFull) => {
-            Error::failed("disk-full", format!("cannot write the {name} '{subject}'"))
-                .because("no space left on the device")
-                .hint("make room and run the command again; what was committed stands")
-        }
-        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            Error::failed("not-writable", format!("cannot write the {name} '{subject}'"))
-                .because(cause)
-                .hint("keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)")
-        }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::failed("busy", format!("another process holds the {name} '{subject}'"))
-                .because(format!("waited {} s", PATIENCE.as_secs()))
-                .hint("wait for it to end, then run the command again")
-        }
-        Some(ErrorCode::SystemIoFailure) => {
-            Error::failed("io", format!("cannot use the {name} '{subject}'"))
-                .because(cause)
-                .hint("look for room (`df`) and at the disk, then run the command again")
-        }
-        _ if is_damage(cause) => damaged(name, &subject, cause),
-        _ => Error::failed("ledger", format!("cannot use the {name} '{subject}'")).because(cause),
-    }
-}
-
-/// The code, where a full disk does not hide behind it: the log's index is a file that grows by
-/// itself, and SQLite calls it a failed device when it cannot.
-fn full_or(cause: &rusqlite::Error, code: ErrorCode) -> ErrorCode {
-    let extended = cause.sqlite_error().map(|error| error.extended_code);
-    match extended == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) {
-        true => ErrorCode::DiskFull,
-        false => code,
-    }
-}
-
-/// Whether a file holds what no auwai can have written.
-fn is_damage(cause: &rusqlite::Error) -> bool {
-    use rusqlite::Error as E;
-    let torn = matches!(
-        cause,
-        E::FromSqlConversionFailure(..) | E::InvalidColumnType(..) | E::Utf8Error(..)
-    );
-    torn || matches!(cause, E::SqlInputError { .. })
-}
-
-fn damaged(name: &str, subject: &str, cause: &rusqlite::Error) -> Error {
-    Error::failed("damaged", format!("the {name} '{subject}' is damaged")).because(cause).hint(
-        format!("it is never rebuilt over reads: restore it from a backup, or move it away (`mv {subject} {subject}.damaged`) and start anew"),
-    )
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    static KIND: Kind = Kind {
-        name: "ledger",
-        application_id: 7,
-        migrations: &["CREATE TABLE t (x INTEGER) STRICT;", "ALTER TABLE t ADD COLUMN y TEXT;"],
-    };
-    static OLD: Kind = Kind {
-        name: "ledger",
-        application_id: 7,
-        migrations: &["CREATE TABLE t (x INTEGER) STRICT;"],
-    };
-
-    fn folder() -> tempfile::TempDir {
-        tempfile::tempdir().unwrap()
-    }
-
-    #[test]
-    fn an_old_file_is_migrated_and_a_newer_one_refused() {
-        let dir = folder();
-        let path = dir.path().join("l.sqlite");
-        drop(Db::open_or_create(&path, &OLD).unwrap());
-        let db = Db::open(&path, &KIND).unwrap();
-        db.read(|c| Ok(c.execute_batch("SELECT y FROM t")?)).unwrap();
-        drop(db);
-        let error = Db::open(&path, &OLD).err().unwrap();
-        assert_eq!(error.code(), "newer-schema");
-    }
-
-    #[test]
-    fn a_file_of_something_else_is_refused() {
-        let dir = folder();
-        let path = dir.path().join("l.sqlite");
-        let other = Connection::open(&path).unwrap();
-        other.pragma_update(None, "application_id", 99).unwrap();
-        other.execute_batch("CREATE TABLE x (y)").unwrap();
-        drop(other);
-        assert_eq!(Db::open(&path, &KIND).err().unwrap().code(), "foreign");
-    }
-
-    #[test]
-    fn a_damaged_file_is_reported_and_left_alone() {
-        let dir = folder();
-        let path = dir.path().join("l.sqlite");
-        std::fs::write(&path, b"not a database, whatever its name says ....").unwrap();
-        assert_eq!(Db::open(&path, &KIND).err().unwrap().code(), "damaged");
-        assert!(std::fs::read(&path).unwrap().starts_with(b"not a database"));
-    }
-
-    #[test]
-    fn a_file_is_made_by_many_at_once() {
-        let dir = folder();
-        for round in 0..30 {
-            let path = dir.path().join(format!("{round}.sqlite"));
-            std::thread::scope(|scope| {
-                for _ in 0..6 {
-                    scope.spawn(|| drop(Db::open_or_create(&path, &KIND).unwrap()));
-                }
-            });
-        }
-    }
-
-    #[test]
-    fn failed_work_leaves_nothing() {
-        let dir = folder();
-        let mut db = Db::open_or_create(&dir.path().join("l.sqlite"), &KIND).unwrap();
-        let failed: Result<()> = db.write(Durability::Power, |tx| {
-            tx.execute("INSERT INTO t (x) VALUES (1)", [])?;
-            Err(Error::no("no", "no").into())
-        });
-        assert_eq!(failed.unwrap_err().code(), "no");
-        let rows: i64 =
-            db.read(|c| Ok(c.query_row("SELECT count(*) FROM t", [], |r| r.get(0))?)).unwrap();
-        assert_eq!(rows, 0);
-    }
-}
+mod tests;

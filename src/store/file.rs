@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::visible::quote_path;
+use crate::regular;
 
 /// Writes `path` anew: into `path` with `.new` added, to the disk, and then renamed.
 ///
@@ -18,7 +17,7 @@ use crate::visible::quote_path;
 /// `disk-full` and `not-writable` with their hints, and whatever `write` says; `path` is then as
 /// it was.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let fresh = beside(path);
+    let fresh = beside(path, ".new");
     let _ = fs::remove_file(&fresh);
     let done = fill(&fresh, write).and_then(|()| rename(&fresh, path));
     if done.is_err() {
@@ -27,9 +26,10 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) ->
     done
 }
 
-fn beside(path: &Path) -> PathBuf {
+/// The path with something added to its name.
+pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(".new");
+    name.push(more);
     PathBuf::from(name)
 }
 
@@ -41,7 +41,8 @@ fn fill(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result
     synced.map_err(|e| cannot_write(path, &e))
 }
 
-fn rename(from: &Path, to: &Path) -> Result<()> {
+/// Puts a whole file in its place, also in the eyes of a power cut.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|e| cannot_write(to, &e))?;
     // The rename itself survives a power cut once its folder is on the disk.
     let folder = to.parent().map(File::open);
@@ -51,8 +52,9 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
 
 /// The error for a state file that cannot be written, with the way out.
 pub fn cannot_write(path: &Path, cause: &std::io::Error) -> Error {
-    let error = Error::io("write", quote_path(path.as_os_str().as_bytes()), cause);
+    let error = regular::cannot("write", path, cause);
     match error.code() {
+        "not-regular" => error,
         "disk-full" => error.hint("make room and run the command again; what was committed stands"),
         _ => error.hint("keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)"),
     }

@@ -1,6 +1,9 @@
 //! The ledgers. The only place that names rusqlite.
 
+mod beside;
+mod copy;
 pub mod coverage;
 pub mod db;
 pub mod file;
 pub mod ledger;
+mod words;

@@ -8,10 +8,11 @@ use rustix::io::Errno as Code;
 
 use super::list;
 use crate::admit::{Dir, Policy, RuleFiles};
+use crate::beneath::open_folder;
 use crate::error::{Error, Result};
 use crate::visible;
 
-/// Deeper directories are reached from the root again, name by name, instead of holding the one
+/// Deeper directories are reached from the root again instead of holding the one
 /// above open: so the number of open files has a bound whatever the tree.
 pub const HELD_DEPTH: usize = 64;
 
@@ -69,10 +70,9 @@ impl Job {
 }
 
 fn open_from_root(policy: &Policy, dir: &Dir) -> rustix::io::Result<OwnedFd> {
-    let mut fd = list::open_root(policy.root_path())?;
-    let Some(path) = policy.path_of_dir(dir) else { return Ok(fd) };
-    for name in path.as_bytes().split(|b| *b == b'/') {
-        fd = list::open_dir(&fd, name)?;
+    let fd = list::open_root(policy.root_path())?;
+    match policy.path_of_dir(dir) {
+        Some(path) => open_folder(&fd, path.as_bytes()),
+        None => Ok(fd),
     }
-    Ok(fd)
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Member, StateDir, quote};
 use crate::error::{Error, Result};
 use crate::record::is_name;
+use crate::regular::{self, Links};
 use crate::store::db::lock;
 use crate::store::file::{cannot_write, replace};
 
@@ -27,13 +28,13 @@ fn path(state: &StateDir) -> PathBuf {
 
 /// Whether there is a workspace in this state folder.
 pub(super) fn is_workspace(state: &StateDir) -> bool {
-    path(state).is_file()
+    regular::is_there(&path(state))
 }
 
 /// The name and the members.
 pub(super) fn read(state: &StateDir) -> Result<(String, Vec<Member>)> {
     let path = path(state);
-    let config: Config = read_json(&path)?;
+    let config: Config = read_json(&path, Links::Refuse)?;
     match is_name(&config.name) {
         true => Ok((config.name, config.repositories)),
         false => Err(Error::failed("damaged", format!("'{}' cannot be understood", quote(&path)))
@@ -48,7 +49,7 @@ pub(super) fn create(state: &StateDir, name: &str) -> Result<()> {
     let folder = state.join(FOLDER);
     fs::create_dir_all(&folder).map_err(|e| cannot_write(&folder, &e))?;
     let _lock = lock(&path.with_extension("lock"))?;
-    if path.is_file() {
+    if regular::is_there(&path) {
         return Ok(());
     }
     write_json(&path, &Config { v: 1, name: name.to_string(), repositories: Vec::new() })
@@ -61,7 +62,7 @@ pub(super) fn change<T>(
 ) -> Result<(Vec<Member>, T)> {
     let path = path(state);
     let _lock = lock(&path.with_extension("lock"))?;
-    let mut config: Config = read_json(&path)?;
+    let mut config: Config = read_json(&path, Links::Refuse)?;
     let done = edit(&mut config.repositories)?;
     config.repositories.sort_by(|a, b| a.name.cmp(&b.name));
     write_json(&path, &config)?;
@@ -72,8 +73,8 @@ pub(super) fn change<T>(
 ///
 /// # Errors
 /// `damaged` when it is not what it should be.
-pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(|e| Error::io("open", quote(path), &e))?;
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path, links: Links) -> Result<T> {
+    let text = regular::read(path, links).map_err(|e| regular::cannot("open", path, &e))?;
     serde_json::from_slice(&text).map_err(|e| {
         Error::failed("damaged", format!("'{}' cannot be understood", quote(path))).because(e).hint(
             format!(

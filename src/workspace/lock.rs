@@ -8,6 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::regular;
 use crate::store::file::cannot_write;
 use crate::visible::quote_path;
 
@@ -19,8 +20,7 @@ impl Lock {
     /// Takes the lock; `None` when another process has it.
     pub fn try_take(path: &Path) -> Result<Option<Lock>> {
         let shown = || quote_path(path.as_os_str().as_bytes()).into_owned();
-        let file = File::options().create(true).truncate(false).write(true).open(path);
-        let file = file.map_err(|e| cannot_write(path, &e))?;
+        let file = regular::open_own(path).map_err(|e| cannot_write(path, &e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Lock(file))),
             Err(Errno::WOULDBLOCK) => Ok(None),

@@ -14,7 +14,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub use locate::{repository_around, workspace_around};
+pub use locate::{below, repository_around, workspace_around};
 pub use lock::Lock;
 pub use member::Member;
 pub use registry::Registry;

@@ -12,6 +12,7 @@ use super::config::{read_json, write_json};
 use super::quote;
 use crate::error::{Error, Result};
 use crate::record::{path_from_wire, path_to_wire};
+use crate::regular::{self, Links};
 use crate::store::db::lock;
 
 /// The file of names, where there is one.
@@ -45,10 +46,10 @@ impl Registry {
     /// # Errors
     /// `damaged` when the file cannot be understood.
     pub fn list(&self) -> Result<Vec<(String, PathBuf)>> {
-        let Some(path) = self.path.as_deref().filter(|path| path.is_file()) else {
+        let Some(path) = self.path.as_deref().filter(|path| regular::is_there(path)) else {
             return Ok(Vec::new());
         };
-        let stored: Stored = read_json(path)?;
+        let stored: Stored = read_json(path, Links::Follow)?;
         stored.workspaces.into_iter().map(|entry| entry.parse(path)).collect()
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::regular;
 use crate::store::file::cannot_write;
 use crate::visible::quote_path;
 
@@ -51,13 +52,17 @@ impl StateDir {
         let ignore = self.0.join(".gitignore");
         let make = || -> std::io::Result<()> {
             fs::create_dir_all(&self.0)?;
-            match fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
-                Ok(mut file) => file.write_all(b"*\n"),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-                Err(e) => Err(e),
+            // Whoever made it may have been killed before it was filled.
+            match regular::size(&ignore) {
+                Ok(1..) => Ok(()),
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
+                _ => regular::open_own(&ignore)?.write_all(b"*\n"),
             }
         };
         make().map_err(|e| {
+            if regular::is_other(&e) {
+                return regular::cannot("open", &ignore, &e);
+            }
             if e.kind() == std::io::ErrorKind::StorageFull {
                 return cannot_write(&self.0, &e);
             }
@@ -78,6 +83,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::of(dir.path(), None);
         state.create().unwrap();
+        fs::write(dir.path().join(".auwai/.gitignore"), "").unwrap();
         state.create().unwrap();
         assert_eq!(fs::read(dir.path().join(".auwai/.gitignore")).unwrap(), b"*\n");
     }

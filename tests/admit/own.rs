@@ -160,6 +160,7 @@ fn one_path_alone_gets_its_verdict() {
         Verdict::Ignored(rule) => format!("ignored {rule}"),
         Verdict::Nested(at) => format!("nested {}", at.display()),
         Verdict::Beyond(at) => format!("beyond {}", at.display()),
+        Verdict::Closed(at, errno) => format!("closed {}: {errno}", at.display()),
     };
     assert_eq!(verdict("build/deep/x"), "ignored .gitignore:1:build/");
     assert_eq!(verdict("build/tracked"), "admitted");

@@ -177,6 +177,9 @@ fn check_verdicts(policy: &Policy, root: &Path, entries: &BTreeMap<Vec<u8>, Entr
             }
             (Kind::Absent, Verdict::Admitted | Verdict::Beyond(_)) => true,
             (Kind::Ignored(_) | Kind::Absent, _) => false,
+            (Kind::Repository, Verdict::Nested(at)) => is_dir && *at == entry.path,
+            (Kind::Repository, _) if is_dir => false,
+            (Kind::Unreadable(_), Verdict::Closed(..)) => true,
             (_, verdict) => matches!(verdict, Verdict::Admitted),
         };
         assert!(agrees, "{entry:?}: {verdict:?}");

@@ -60,7 +60,7 @@ pub(super) struct How {
 pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
     let policy = source.policy(io.world)?;
     source.state.create()?;
-    let mut ledger = Ledger::open_or_create(&source.state.ledger())?;
+    let mut ledger = Ledger::open_for_scan(&source.state.ledger())?;
     let options = Options {
         name: &source.name,
         threads: how.threads,
@@ -75,6 +75,7 @@ pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
         }
     })?;
     told?;
+    ledger.settle(sync.files > 0)?;
     warn_unreadable(source, &ledger, io)?;
     Ok(sync)
 }

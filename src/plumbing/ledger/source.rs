@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::record::{Repo, RepoPath};
 use crate::store::ledger::Ledger;
 use crate::visible::quote_path;
-use crate::workspace::{Member, StateDir, folder_name, nearest};
+use crate::workspace::{Member, StateDir, below, folder_name, nearest};
 
 /// A repository: its name, its root, the subtrees it is bounded to, and its state.
 #[derive(Debug, Clone)]
@@ -73,12 +73,9 @@ impl Source {
         named.into_iter().chain(from_here).chain(from_root).collect()
     }
 
-    /// An absolute path as one of this repository. Links are resolved in the folder alone: a link
-    /// itself is a path of its own.
+    /// An absolute path as one of this repository.
     fn inside(&self, path: &Path) -> Option<RepoPath> {
-        let folder = std::fs::canonicalize(path.parent()?).ok()?;
-        let path = folder.join(path.file_name()?);
-        RepoPath::new(path.strip_prefix(&self.root).ok()?.as_os_str().as_bytes())
+        RepoPath::new(below(&self.root, path)?.as_os_str().as_bytes())
     }
 
     /// Opens the ledger of a repository that has been scanned to its end at least once.

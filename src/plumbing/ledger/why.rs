@@ -1,14 +1,17 @@
 //! `auwai-ledger why`: what becomes of a path, and by which rule.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::Metadata;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::FileType;
 
 use super::files::file;
 use super::source::{BoundedOptions, Source};
 use super::words::StdinOption;
-use crate::admit::{Policy, Verdict};
-use crate::cli::Io;
+use crate::admit::{GIT_RULES, OWN_RULES, Policy, Verdict};
+use crate::beneath::Root;
+use crate::cli::{Io, Tool};
 use crate::error::{Error, Result};
 use crate::record::{self, End, Fate, File, Repo, RepoPath};
 use crate::store::ledger::{Ledger, Row};
@@ -37,14 +40,17 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let source = args.of.one(io.world)?;
     let why = Why { policy: source.policy(io.world)?, ledger: source.ledger().ok(), source };
     record::write(io.out, &why.repo()?)?;
-    let mut count = 0;
+    let (mut count, mut words) = (0, Vec::new());
     for word in args.stdin.words(&args.paths, io.input) {
         let word = word?;
         let paths = why.source.paths(&word, io.world);
         let told = paths.iter().find_map(|path| why.explain(path).transpose());
-        record::write(io.out, &told.ok_or_else(|| missing(&word, &why.source))??)?;
+        let told = told.ok_or_else(|| missing(&word, &why.source))??;
+        words.extend(no_rules(&told));
+        record::write(io.out, &told)?;
         count += 1;
     }
+    words.iter().for_each(|word| io.say(super::Ledger::NAME, word));
     record::write(io.out, &End { of: "file".into(), count })
 }
 
@@ -65,34 +71,32 @@ impl Why {
 
     /// The record of a path; `None` for one that is neither there nor tracked.
     fn explain(&self, path: &RepoPath) -> Result<Option<File>> {
-        let found = std::fs::symlink_metadata(path.under(&self.source.root));
-        let is_dir = found.as_ref().is_ok_and(Metadata::is_dir);
+        let root = Root::open(&self.source.root);
+        let found = root.and_then(|root| root.file_type(path));
+        let is_dir = matches!(found, Ok(FileType::Directory));
         let verdict = self.policy.verdict(path, is_dir);
         match (verdict, found) {
-            (_, Err(e)) if !is_missing(&e) => Ok(Some(self.unreadable(path, &e))),
-            (Verdict::Admitted, Err(_)) => {
+            (Verdict::Admitted, Err(e)) if is_missing(&e) => {
                 Ok(self.policy.is_tracked(path).then(|| self.plain(path, Fate::Absent)))
             }
-            (_, Err(_)) => Ok(None),
-            (Verdict::Ignored(rule), Ok(_)) => Ok(Some(self.ignored(path, rule.to_string()))),
-            (Verdict::Nested(at), Ok(_)) => Ok(Some(self.nested(path, &at))),
-            (Verdict::Beyond(at), Ok(_)) => {
+            (_, Err(e)) if is_missing(&e) => Ok(None),
+            (Verdict::Ignored(rule), _) => Ok(Some(self.ignored(path, rule.to_string()))),
+            (Verdict::Nested(at), _) => Ok(Some(self.nested(path, &at))),
+            (Verdict::Beyond(at), _) => {
                 Ok(Some(self.ignored(path, format!("beyond link {}", at.display()))))
             }
-            (Verdict::Admitted, Ok(found)) => self.admitted(path, &found).map(Some),
+            (Verdict::Closed(_, errno), _) => Ok(Some(self.unreadable(path, &errno.into()))),
+            (Verdict::Admitted, Err(e)) => Ok(Some(self.unreadable(path, &e))),
+            (Verdict::Admitted, Ok(found)) => self.admitted(path, found).map(Some),
         }
     }
 
-    fn admitted(&self, path: &RepoPath, found: &Metadata) -> Result<File> {
-        let kind = found.file_type();
-        if kind.is_file() {
-            return self.regular(path);
-        }
-        if kind.is_symlink() {
-            return Ok(self.plain(path, Fate::Symlink));
-        }
-        if !kind.is_dir() {
-            return Ok(self.plain(path, Fate::Special));
+    fn admitted(&self, path: &RepoPath, found: FileType) -> Result<File> {
+        match found {
+            FileType::RegularFile => return self.regular(path),
+            FileType::Symlink => return Ok(self.plain(path, Fate::Symlink)),
+            FileType::Directory => {}
+            _ => return Ok(self.plain(path, Fate::Special)),
         }
         let row = self.row(path)?;
         let row = row.filter(|row| matches!(row.fate, Fate::Repository | Fate::Unreadable));
@@ -105,7 +109,12 @@ impl Why {
         if let Some(row) = self.row(path)?.filter(known) {
             return Ok(file(&self.source.name, &row));
         }
-        Ok(match std::fs::read(path.under(&self.source.root)) {
+        let read = || {
+            let mut bytes = Vec::new();
+            Root::open(&self.source.root)?.open_file(path)?.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        Ok(match read() {
             Err(e) => self.unreadable(path, &e),
             Ok(bytes) => match text::detect(&bytes) {
                 Class::Binary => self.plain(path, Fate::Binary),
@@ -154,6 +163,15 @@ impl Why {
             errno: None,
         }
     }
+}
+
+/// What is called as an ignore file and is no regular file gives no rules: worth a word.
+fn no_rules(file: &File) -> Option<String> {
+    let path = file.repo_path().ok()?;
+    let name = path.as_bytes().rsplit(|b| *b == b'/').next()?;
+    let rules = name == GIT_RULES.as_bytes() || name == OWN_RULES.as_bytes();
+    let odd = rules && matches!(file.fate, Fate::Symlink | Fate::Special);
+    odd.then(|| format!("no rules are read from '{}': it is no regular file", path.display()))
 }
 
 fn is_missing(e: &std::io::Error) -> bool {

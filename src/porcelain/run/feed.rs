@@ -15,6 +15,7 @@ use crate::porcelain::pipeline::{Pipeline, collect_records, stage};
 use crate::porcelain::progress::Bar;
 use crate::porcelain::target::Target;
 use crate::record::{Read as Delivered, Record, Segment, SegmentKind};
+use crate::regular::{self, Links};
 
 /// The exit status that leaves a segment unread, as in `git bisect run`.
 const LEAVE: i32 = 125;
@@ -185,7 +186,7 @@ impl Worker<'_> {
         let (sender, sent) = channel();
         let stop = sender.clone();
         std::thread::spawn(move || {
-            let findings = match std::fs::File::open(&path) {
+            let findings = match regular::open(&path, Links::Refuse) {
                 Ok(mut file) => std::io::copy(&mut file, &mut writer).map(|_| ()),
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
                 Err(e) => Err(e),

@@ -1,6 +1,6 @@
 //! Handing out segments: nobody gets one that another has.
 
-use rusqlite::Transaction;
+use rusqlite::{Connection, Transaction};
 
 use super::segments::{activate, active_of, free, holders, placed, stand};
 use super::{Coverage, Placed, counters, unknown_segment};
@@ -22,14 +22,16 @@ pub enum Handed {
 impl Coverage {
     /// Hands `reader` its own active segment if it has one, else the first pending read segment,
     /// else, when all of those are done, the synthesis. `at` is the time now.
-    /// A segment of `except` is not handed out.
+    /// A segment of `except` is not handed out. Only what is handed out anew is written.
     pub fn claim(&mut self, reader: &str, except: &[SegmentId], at: &str) -> Result<Handed> {
+        if let Some(standing) = self.db.read(|c| standing(c, reader, except))? {
+            return Ok(standing);
+        }
         self.db.write(Durability::Process, |tx| {
-            let own = active_of(tx, reader)?.filter(|own| !except.contains(own));
-            let fresh = || take(tx, reader, except, at);
-            let Some(id) = own.map_or_else(fresh, |id| Ok(Some(id)))? else {
-                return nothing(tx);
-            };
+            if let Some(standing) = standing_in(tx, reader, except)? {
+                return Ok(standing);
+            }
+            let Some(id) = take(tx, reader, except, at)? else { return nothing(tx) };
             let placed = placed(tx, &id)?.ok_or_else(|| unknown_segment(&id))?;
             Ok(Handed::Segment(Box::new(placed)))
         })
@@ -55,6 +57,24 @@ impl Coverage {
     }
 }
 
+/// The answer that changes nothing, if there is one.
+fn standing(c: &Connection, reader: &str, except: &[SegmentId]) -> Work<Option<Handed>> {
+    // All of it at one moment.
+    let moment = c.unchecked_transaction()?;
+    standing_in(&moment, reader, except)
+}
+
+fn standing_in(c: &Connection, reader: &str, except: &[SegmentId]) -> Work<Option<Handed>> {
+    if let Some(own) = active_of(c, reader)?.filter(|own| !except.contains(own)) {
+        let placed = placed(c, &own)?.ok_or_else(|| unknown_segment(&own))?;
+        return Ok(Some(Handed::Segment(Box::new(placed))));
+    }
+    match next_pending(c, except)? {
+        Some(_) => Ok(None),
+        None => nothing(c).map(Some),
+    }
+}
+
 fn take(
     tx: &Transaction<'_>,
     reader: &str,
@@ -66,7 +86,7 @@ fn take(
     Ok(Some(id))
 }
 
-fn next_pending(tx: &Transaction<'_>, except: &[SegmentId]) -> Work<Option<SegmentId>> {
+fn next_pending(tx: &Connection, except: &[SegmentId]) -> Work<Option<SegmentId>> {
     let read = "SELECT r.segment_id FROM queue q JOIN segment_records r USING (seq) ORDER BY q.seq";
     let synthesis = "SELECT r.segment_id FROM segment_records r JOIN segments s USING (segment_id)
         WHERE r.kind = 'synthesis' AND s.status = 'pending' ORDER BY r.seq";
@@ -82,7 +102,7 @@ fn next_pending(tx: &Transaction<'_>, except: &[SegmentId]) -> Work<Option<Segme
     Ok(None)
 }
 
-fn nothing(tx: &Transaction<'_>) -> Work<Handed> {
+fn nothing(tx: &Connection) -> Work<Handed> {
     let finished = counters::load(tx)?.finished();
     Ok(if finished { Handed::Done } else { Handed::Held(holders(tx)?) })
 }

@@ -45,8 +45,12 @@ struct Head<'a> {
 }
 
 impl Coverage {
-    /// Writes the export after a change, if it is small or the change was the last.
+    /// Writes the export after a change, if it is small or the change was the last. One that cannot
+    /// be written has not changed either.
     pub fn export_if_small(&self, owner: Owner<'_>) -> Result<()> {
+        if self.db.is_copy() {
+            return Ok(());
+        }
         let counters = self.counters()?;
         match counters.export_bytes < SMALL || counters.finished() {
             true => self.export(owner),
@@ -56,6 +60,9 @@ impl Coverage {
 
     /// Writes the export, a large one only when it is missing or ten seconds old at `now`.
     pub fn export_if_stale(&self, owner: Owner<'_>, now: SystemTime) -> Result<()> {
+        if self.db.is_copy() {
+            return Ok(());
+        }
         let written = std::fs::metadata(fullread_path(&self.dir)).and_then(|m| m.modified());
         let fresh = written.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age < STALE));
         match fresh && self.counters()?.export_bytes >= SMALL {

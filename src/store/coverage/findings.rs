@@ -4,13 +4,13 @@
 //! killed command left undone, the next one finishes: it goes on where a torn block ends.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use rusqlite::Connection;
 
 use super::{Coverage, files_lock, findings_path};
 use crate::error::Result;
+use crate::regular;
 use crate::store::db::{Durability, Work};
 use crate::store::file::cannot_write;
 use crate::visible::one_line;
@@ -62,8 +62,7 @@ fn waiting(c: &Connection) -> Work<Vec<Finding>> {
 }
 
 fn append(path: &std::path::Path, findings: &[Finding]) -> io::Result<()> {
-    let mut file =
-        File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let mut file = regular::open_own(path)?;
     let mut there = Vec::new();
     file.read_to_end(&mut there)?;
     file.seek(SeekFrom::End(0))?;

@@ -38,6 +38,7 @@ pub use segments::Placed;
 
 use crate::error::{Error, Result};
 use crate::record::{Plan, Policy, SegmentId};
+use crate::regular;
 use crate::store::db::{Db, Work};
 
 /// An open coverage ledger that holds a plan.
@@ -88,7 +89,7 @@ impl Coverage {
 
     /// Opens the ledger, or says that there is no plan.
     pub fn find(dir: &Path) -> Result<Option<Coverage>> {
-        if !ledger_path(dir).exists() {
+        if !regular::is_there(&ledger_path(dir)) {
             return Ok(None);
         }
         let mut coverage =

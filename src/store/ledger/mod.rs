@@ -13,6 +13,7 @@ use rusqlite::OptionalExtension;
 
 use super::db::{Db, Durability, Kind};
 use crate::error::{Error, Result};
+use crate::regular;
 use crate::visible::quote_path;
 
 pub use cuts::{Cut, pack, unpack};
@@ -37,7 +38,7 @@ impl Ledger {
     /// # Errors
     /// `not-indexed` with the command that indexes it; else as [`Db::open`].
     pub fn open(path: &Path, root: &Path) -> Result<Ledger> {
-        if !path.exists() {
+        if !regular::is_there(path) {
             return Err(Self::not_indexed(root));
         }
         Ok(Ledger { db: Db::open(path, &KIND)? })
@@ -53,6 +54,25 @@ impl Ledger {
     /// Opens the ledger, and makes it first when there is none. The folder must exist.
     pub fn open_or_create(path: &Path) -> Result<Ledger> {
         Ok(Ledger { db: Db::open_or_create(path, &KIND)? })
+    }
+
+    /// The same for a scan: where the ledger cannot be written, it works on a copy that is thrown
+    /// away, and [`Ledger::settle`] says whether it matters.
+    pub fn open_for_scan(path: &Path) -> Result<Ledger> {
+        let mut ledger = Self::open_or_create(path)?;
+        ledger.db.allow_scratch();
+        Ok(ledger)
+    }
+
+    /// The end of a scan. `changed`: something in the tree is not what the ledger said.
+    ///
+    /// # Errors
+    /// `not-writable` when that could not be kept.
+    pub fn settle(&self, changed: bool) -> Result<()> {
+        match changed && self.db.is_copy() {
+            true => Err(self.db.not_writable()),
+            false => Ok(()),
+        }
     }
 
     /// A fact about the index as a whole.
