@@ -5,6 +5,7 @@ use std::path::Path;
 use super::db::Kind;
 use super::file::{self, cannot_write};
 use super::words;
+use crate::counted::count;
 use crate::error::Result;
 use crate::regular;
 
@@ -29,7 +30,7 @@ pub(super) fn check(path: &Path, kind: &Kind) -> Result<()> {
         1..SMALLEST => Err(words::damaged(
             kind.name,
             &words::quote(path),
-            &format!("the file has only {size} bytes"),
+            &format!("the file has only {}", count(size, "byte")),
         )),
         _ => Ok(()),
     }

@@ -202,7 +202,7 @@ hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
         told(&site, &site.run_as_nobody(&["next"])),
         str![[r#"
 exit 3
-auwai: cannot write the coverage ledger '[W]/.auwai/fullread/coverage.sqlite': attempt to write a readonly database
+auwai: cannot write the coverage ledger '[W]/.auwai/fullread/coverage.sqlite': Permission denied
 hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
 
 "#]]
