@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use auwai::record::{
-    Body, Chunk, Done, End, Fate, File, Holder, Plan, PlanRepo, Policy, Problem, Progress, Read,
-    Record, Repo, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status, Sync,
-    SyncMode, Unread, Why,
+    Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, Plan,
+    PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo, Rescan, RescanReason, Segment,
+    SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status, Sync, SyncMode, Unread,
+    WatchBackend, Why,
 };
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -62,6 +63,11 @@ fn names<T: for<'de> Deserialize<'de>>() -> Vec<String> {
 /// Every object of the wire: its struct, where its schema is, what serde knows of it.
 pub fn known() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
     vec![
+        ("Ready", "ready", "", names::<Ready>()),
+        ("Event", "event", "", names::<Event>()),
+        ("Rescan", "rescan", "", names::<Rescan>()),
+        ("Batch", "batch", "", names::<Batch>()),
+        ("Barrier", "barrier", "", names::<Barrier>()),
         ("Repo", "repo", "", names::<Repo>()),
         ("End", "end", "", names::<End>()),
         ("File", "file", "", names::<File>()),
@@ -111,6 +117,10 @@ fn a_schema_has_the_keys_that_the_code_knows() {
 #[test]
 fn a_schema_has_the_words_that_the_code_knows() {
     for (kind, at, words) in [
+        ("ready", "/properties/backend/enum", names::<WatchBackend>()),
+        ("event", "/properties/op/enum", names::<EventOp>()),
+        ("event", "/properties/kind/enum", names::<EventKind>()),
+        ("rescan", "/properties/reason/enum", names::<RescanReason>()),
         ("file", "/properties/fate/enum", names::<Fate>()),
         ("status", "/properties/fates/propertyNames/enum", names::<Fate>()),
         ("unread", "/properties/why/enum", names::<Why>()),
@@ -150,7 +160,7 @@ fn without(line: &str, pointer: &str, key: &str) -> Option<String> {
 
 /// The doc comments of src/record/types, by struct and field; the struct's own under "".
 fn comments() -> BTreeMap<(String, String), String> {
-    let files = ["index", "plan", "reading", "stream"];
+    let files = ["index", "plan", "reading", "stream", "watch"];
     let read = |file| fs::read_to_string(root().join(format!("src/record/types/{file}.rs")));
     let source: String = files.map(|file| read(file).unwrap()).concat();
     let (mut all, mut owner, mut text) = (BTreeMap::new(), String::new(), Vec::new());

@@ -106,6 +106,7 @@ fn words(value: &Value) -> String {
         _ if pattern.starts_with("^([0-9a-f]{40}|") => "40 or 64 hex digits".to_string(),
         _ if pattern.starts_with("^(?!\\.{1,2}$)") => "name".to_string(),
         _ if pattern.starts_with("^(?!\\.{0,2}(/|$))") => "path".to_string(),
+        _ if pattern.starts_with("^(\\.|(?!\\.{0,2}(/|$))") => "path, or `.`".to_string(),
         _ if pattern.starts_with("^(read|synthesis)") => "segment id".to_string(),
         _ => "text".to_string(),
     }

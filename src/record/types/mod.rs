@@ -5,6 +5,7 @@ mod index;
 mod plan;
 mod reading;
 mod stream;
+mod watch;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +16,9 @@ pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
 pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Why};
 pub use stream::{End, Problem, Progress, Repo};
+pub use watch::{
+    Barrier, Batch, Event, EventKind, EventOp, Ready, Rescan, RescanReason, WatchBackend,
+};
 
 /// A type that has a place on the wire.
 pub trait Wire: Serialize + DeserializeOwned {
@@ -70,6 +74,11 @@ macro_rules! wire {
 }
 
 wire! {
+    Ready = "ready",
+    Event = "event",
+    Rescan = "rescan",
+    Batch = "batch",
+    Barrier = "barrier",
     Repo = "repo",
     End = "end",
     File = "file",
@@ -99,4 +108,4 @@ macro_rules! with_path {
     };
 }
 
-with_path!(File, Chunk, Body, Unread, SegmentFile);
+with_path!(Event, File, Chunk, Body, Unread, SegmentFile);
