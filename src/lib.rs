@@ -7,7 +7,9 @@
 //! porcelain/       auwai …: spawns plumbing and joins it by pipes; sees records only
 //! plumbing/        auwai-ledger, auwai-plan, …: one file a tool, one file a verb
 //! cli/             arguments shared by all, standard output, signals, the environment
-//! walk  index  workspace  delivery  relay   the tree as it is; scan; names and roots; what was taken; lines kept whole
+//! walk  watch  index  workspace  delivery  relay    the tree as it is; its changes; scan; names and
+//!                  roots; what was taken; lines kept whole
+//! listing          directories, opened and listed without following a link
 //! admit  text  plan  store  what is in; chunks and tokens; segments; SQLite
 //! visible  counted  record  regular  error    what may be shown; numbers in words; the wire;
 //!                  only regular files; errors as values
@@ -24,6 +26,7 @@ pub mod counted;
 pub mod delivery;
 pub mod error;
 pub mod index;
+pub mod listing;
 pub mod plan;
 pub mod plumbing;
 pub mod porcelain;
@@ -34,4 +37,5 @@ pub mod store;
 pub mod text;
 pub mod visible;
 pub mod walk;
+pub mod watch;
 pub mod workspace;

@@ -9,7 +9,6 @@
 //! Whether a file is text is not known here: that is the index's to say.
 
 mod job;
-mod list;
 mod queue;
 mod visit;
 

@@ -30,7 +30,9 @@ fn snapshots() -> BTreeSet<String> {
 fn every_command_has_its_help_in_a_snapshot() {
     let snapshots = snapshots();
     let mut names: Vec<String> =
-        ["auwai", "auwai-ledger", "auwai-plan", "auwai-relay"].map(String::from).into();
+        ["auwai", "auwai-ledger", "auwai-plan", "auwai-relay", "auwai-wait-events"]
+            .map(String::from)
+            .into();
     for verb in subcommands(&auwai()) {
         names.push(format!("auwai {}", verb.get_name()));
         let below = subcommands(verb).map(|below| below.get_name());

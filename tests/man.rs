@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use auwai::cli::man::subcommands;
-use auwai::porcelain::man::{PAGES, Page, auwai, find, ledger, plan};
+use auwai::porcelain::man::{PAGES, Page, auwai, find, ledger, plan, wait_events};
 
 const REFRESH: &str = "AUWAI_REFRESH=1 cargo test --test suite man::";
 
@@ -77,7 +77,8 @@ fn every_option_is_in_the_page_of_its_command() {
         let own = command.get_arguments().filter_map(|arg| arg.get_long());
         own.map(|long| format!("\\-\\-{}", long.replace('-', "\\-"))).collect()
     };
-    for (page, command) in [("auwai-plan", plan()), ("auwai", auwai())] {
+    let tools = [("auwai-plan", plan()), ("auwai-wait-events", wait_events()), ("auwai", auwai())];
+    for (page, command) in tools {
         for option in options(&command) {
             assert!(text(find(page).unwrap()).contains(&option), "{page} lacks {option}");
         }

@@ -20,3 +20,4 @@ mod records;
 mod relay;
 mod run;
 mod support;
+mod watch;

@@ -43,6 +43,8 @@ pub struct Policy {
     scope: Vec<RepoPath>,
     top: Dir,
     controls: Vec<PathBuf>,
+    /// Everything is in but our own state.
+    all: bool,
 }
 
 #[derive(Debug)]
@@ -71,7 +73,8 @@ impl Policy {
         let top = Dir::new(None, Vec::new(), tracked.all(), None, None);
         let git = Some(Git { dir, head, settings });
         let scope = scope.to_vec();
-        let mut policy = Policy { root: real, git, tracked, outside, scope, top, controls };
+        let all = false;
+        let mut policy = Policy { root: real, git, tracked, outside, scope, top, controls, all };
         policy.go_down_to_root();
         Ok(policy)
     }
@@ -86,7 +89,19 @@ impl Policy {
             scope: scope.to_vec(),
             top,
             controls: Vec::new(),
+            all: false,
         }
+    }
+
+    /// The policy of `root` that knows no rules: all is in, git's own directories and nested
+    /// repositories too, but for `.auwai`.
+    ///
+    /// Fails when `root` is no directory.
+    pub fn everything(root: &Path, scope: &[RepoPath]) -> Result<Self> {
+        let shown = || visible::quote_path(root.as_os_str().as_bytes()).into_owned();
+        let real = root.canonicalize().map_err(|e| Error::io("open", shown(), &e))?;
+        open_dir(&real).map_err(|e| Error::io("open", shown(), &e.into()))?;
+        Ok(Policy { all: true, ..Self::outside_git(real, scope) })
     }
 
     /// Takes in the ignore files from the top of the work tree to above the root.
@@ -114,6 +129,19 @@ impl Policy {
     /// The root's path relative to the top of the work tree; empty when it is the top.
     pub(super) fn top_path(&self) -> &[u8] {
         self.top.path()
+    }
+
+    /// Whether rules hold at all: see [`Policy::everything`].
+    pub fn has_rules(&self) -> bool {
+        !self.all
+    }
+
+    /// What git tracks at `name` in `dir`: the entry of exactly this path, and those below it.
+    pub fn tracked_at(&self, dir: &Dir, name: &[u8]) -> (Option<usize>, std::ops::Range<usize>) {
+        match dir.tracked().is_empty() {
+            true => (None, 0..0),
+            false => self.tracked.find(&dir.join(name)),
+        }
     }
 
     /// Whether the root is in a git repository.
@@ -210,6 +238,9 @@ impl Policy {
         if !self.in_scope(&path[self.top.prefix()..], is_dir) {
             return Ruling::Ignored(Rule::Scope);
         }
+        if self.all {
+            return Ruling::Admitted;
+        }
         let excluded = match dir.own_match(&path, is_dir) {
             Some(found) if found.excludes => return Ruling::Ignored(found.rule),
             _ if tracked && !is_dir => None,
@@ -226,7 +257,7 @@ impl Policy {
     /// Git's own directory and our state are out whatever any rule says.
     fn is_reserved(&self, name: &[u8], is_dir: bool) -> bool {
         let git = name == b".git" || self.fold() && name.eq_ignore_ascii_case(b".git");
-        git || is_dir && name == b".auwai"
+        git && !self.all || is_dir && name == b".auwai"
     }
 
     fn in_scope(&self, path: &[u8], is_dir: bool) -> bool {

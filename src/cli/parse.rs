@@ -1,6 +1,7 @@
 //! Values on command lines that several tools take.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use crate::record::is_name;
 
@@ -22,6 +23,18 @@ pub fn name(text: &str) -> Result<String, String> {
         true => Ok(text.to_string()),
         false => Err("a name is 1 to 100 of the characters A-Z a-z 0-9 . _ -".to_string()),
     }
+}
+
+/// Parses a span of time for clap: `50ms`, `2s`, `1m 30s`, or a plain number of seconds.
+///
+/// # Errors
+/// Says what is understood.
+pub fn span(text: &str) -> Result<Duration, String> {
+    let plain = text.parse::<f64>().ok().map(Duration::try_from_secs_f64);
+    let span = plain.map_or_else(|| humantime::parse_duration(text).ok(), Result::ok);
+    // A year of waiting is for ever; longer spans would overflow the clock.
+    span.map(|span| span.min(Duration::from_secs(365 * 86_400)))
+        .ok_or_else(|| "not a span of time, such as 50ms, 2s or 0.5 (seconds)".to_string())
 }
 
 /// Parses `PATH` or `NAME=PATH` for clap; a path that holds `=` is given as `NAME=PATH` or `./…`.
@@ -60,6 +73,18 @@ mod tests {
         assert_eq!((plain.name, plain.path), (None, PathBuf::from("a/b=c")));
         let named = named_repo("core=../x".as_ref()).unwrap();
         assert_eq!((named.name.as_deref(), named.path), (Some("core"), PathBuf::from("../x")));
+    }
+
+    #[test]
+    fn a_span_has_a_unit_or_is_in_seconds() {
+        for (text, millis) in
+            [("50ms", 50), ("0", 0), ("1", 1_000), ("0.25", 250), ("1m 2s", 62_000)]
+        {
+            assert_eq!(span(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for bad in ["", "-1", "x", "1parsec", "NaN"] {
+            assert!(span(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Signals that end a process, as data: what is whole is finished first, then the signal is raised
 //! again, so that the caller sees a process that was ended by it.
 
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,6 +12,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::{Error, Result};
 use crate::visible::one_line;
+
+const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
 /// SIGHUP, SIGINT and SIGTERM are caught while this, or a clone of it, lives.
 #[derive(Debug, Clone)]
@@ -27,14 +31,34 @@ impl Signals {
     /// # Errors
     /// When the system refuses.
     pub fn catch() -> Result<Signals> {
+        Ok(Signals(Arc::new(Self::flags()?)))
+    }
+
+    fn flags() -> Result<Inner> {
         let mut inner = Inner { caught: Arc::default(), handlers: Vec::new() };
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for signal in SIGNALS {
             let (caught, number) = (Arc::clone(&inner.caught), signal.unsigned_abs() as usize);
             let handler = signal_hook::flag::register_usize(signal, caught, number);
             let handler = handler.map_err(|e| Error::io("catch", "signals", &e))?;
             inner.handlers.push(handler);
         }
-        Ok(Signals(Arc::new(inner)))
+        Ok(inner)
+    }
+
+    /// The same, with a descriptor that is readable once one was caught, for those who wait for
+    /// descriptors.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn catch_and_wake() -> Result<(Signals, OwnedFd)> {
+        let io = |e: std::io::Error| Error::io("catch", "signals", &e);
+        let (mut inner, (woken, waker)) = (Self::flags()?, UnixStream::pair().map_err(io)?);
+        for signal in SIGNALS {
+            let waker = waker.try_clone().map_err(io)?;
+            let handler = signal_hook::low_level::pipe::register(signal, waker).map_err(io)?;
+            inner.handlers.push(handler);
+        }
+        Ok((Signals(Arc::new(inner)), woken.into()))
     }
 
     /// Ends the process by the signal that was caught; returns when there was none.

@@ -139,6 +139,17 @@ impl World {
         Ok(self.named_reader(typed)?.unwrap_or_else(|| DEFAULT_READER.to_string()))
     }
 
+    /// Where sockets of this user's processes are: below `$XDG_RUNTIME_DIR`, else in a folder of
+    /// this user among the temporary files.
+    pub fn runtime_dir(&self) -> PathBuf {
+        let absolute = |name| self.var(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if let Some(dir) = absolute("XDG_RUNTIME_DIR") {
+            return dir.join("auwai");
+        }
+        let user = rustix::process::geteuid().as_raw();
+        absolute("TMPDIR").unwrap_or_else(|| "/tmp".into()).join(format!("auwai-{user}"))
+    }
+
     /// The time now, RFC 3339 in UTC with whole seconds.
     pub fn timestamp(&self) -> String {
         humantime::format_rfc3339_seconds((self.now)()).to_string()

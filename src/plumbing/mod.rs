@@ -4,3 +4,4 @@
 pub mod ledger;
 pub mod plan;
 pub mod relay;
+pub mod wait_events;

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::plumbing::ledger::Ledger;
 use crate::plumbing::plan::PlanTool;
 use crate::plumbing::relay::Relay;
+use crate::plumbing::wait_events::WaitEvents;
 
 /// Open the page of the manual about a command or a topic
 ///
@@ -120,6 +121,7 @@ fn tool(page: &Page) -> clap::Command {
         "auwai-ledger" => Ledger::command(),
         "auwai-plan" => PlanTool::command(),
         "auwai-relay" => Relay::command(),
+        "auwai-wait-events" => WaitEvents::command(),
         _ => Auwai::command(),
     }
 }

@@ -42,7 +42,7 @@ use options::Common;
 #[derive(Debug, Parser)]
 #[command(name = "auwai", version, disable_help_subcommand = true, max_term_width = 100)]
 #[command(
-    after_help = "Plumbing: auwai-ledger, auwai-plan, auwai-relay (JSON Lines over pipes). The manual: auwai help [COMMAND]"
+    after_help = "Plumbing: auwai-wait-events, auwai-relay, auwai-ledger, auwai-plan (JSON Lines over pipes). The manual: auwai help [COMMAND]"
 )]
 pub struct Auwai {
     #[command(flatten)]
@@ -91,6 +91,9 @@ pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|word| word.to_str()) {
         Some("auwai-ledger") => cli::start_with::<plumbing::ledger::Ledger>(args[1..].to_vec()),
+        Some("auwai-wait-events") => {
+            cli::start_with::<plumbing::wait_events::WaitEvents>(args[1..].to_vec())
+        }
         Some("auwai-plan") => cli::start_with::<plumbing::plan::PlanTool>(args[1..].to_vec()),
         Some("auwai-relay") => cli::start_with::<plumbing::relay::Relay>(args[1..].to_vec()),
         _ => cli::start_with::<Auwai>(args),
@@ -124,5 +127,6 @@ mod tests {
         super::plumbing::ledger::Ledger::command().debug_assert();
         super::plumbing::plan::PlanTool::command().debug_assert();
         super::plumbing::relay::Relay::command().debug_assert();
+        super::plumbing::wait_events::WaitEvents::command().debug_assert();
     }
 }

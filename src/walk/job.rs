@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use rustix::io::Errno as Code;
 
-use super::list;
 use crate::admit::{Dir, Policy, RuleFiles};
-use crate::beneath::open_folder;
 use crate::error::{Error, Result};
+use crate::listing;
 use crate::visible;
 
 /// Deeper directories are reached from the root again instead of holding the one
@@ -45,7 +44,7 @@ impl Job {
     pub fn root(policy: &Policy) -> Result<Self> {
         use std::os::unix::ffi::OsStrExt;
         let path = policy.root_path();
-        let fd = list::open_root(path).map_err(|code| {
+        let fd = listing::open_root(path).map_err(|code| {
             Error::io("read", visible::quote_path(path.as_os_str().as_bytes()), &code.into())
         })?;
         let parent = policy.root(RuleFiles::default());
@@ -62,17 +61,13 @@ impl Job {
             Some(fd) => fd,
             None => Arc::new(open_from_root(policy, &self.parent).map_err(|code| (code, None))?),
         };
-        list::open_dir(&above, &self.name).map_err(|code| {
+        listing::open_dir(&above, &self.name).map_err(|code| {
             let denied = code == Code::ACCESS;
-            (code, denied.then(|| list::open_to_search(&above, &self.name).ok()).flatten())
+            (code, denied.then(|| listing::open_to_search(&above, &self.name).ok()).flatten())
         })
     }
 }
 
 fn open_from_root(policy: &Policy, dir: &Dir) -> rustix::io::Result<OwnedFd> {
-    let fd = list::open_root(policy.root_path())?;
-    match policy.path_of_dir(dir) {
-        Some(path) => open_folder(&fd, path.as_bytes()),
-        None => Ok(fd),
-    }
+    listing::open_below(policy.root_path(), policy.path_of_dir(dir).as_ref())
 }

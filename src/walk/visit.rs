@@ -8,12 +8,12 @@ use rustix::fs::FileType;
 use rustix::io::Errno as Code;
 
 use super::job::{HELD_DEPTH, Job, Way};
-use super::list::{self, Listing};
 use super::queue::Queue;
 use super::{Entry, Errno, Kind, Stat};
 use crate::admit::{
     Child, Dir, GIT_RULES, OWN_RULES, Policy, RuleFiles, Ruling, Tracked, is_repository,
 };
+use crate::listing::{self, Listing};
 
 /// Entries are handed on in batches of about this many.
 const BATCH: usize = 1024;
@@ -147,13 +147,13 @@ impl<'a> Visitor<'a> {
         let Some(fd) = &here.fd else { return };
         match file_type {
             FileType::Directory => self.directory(here, name, child),
-            FileType::Unknown => match list::stat(fd, name) {
+            FileType::Unknown => match listing::stat(fd, name) {
                 Ok(stat) if stat.file_type() == FileType::Directory => {
                     self.directory(here, name, child);
                 }
                 stat => self.file(here, name, child, || stat),
             },
-            _ => self.file(here, name, child, || list::stat(fd, name)),
+            _ => self.file(here, name, child, || listing::stat(fd, name)),
         }
     }
 
@@ -229,7 +229,7 @@ impl<'a> Visitor<'a> {
     /// A tracked child of a directory that could not be listed whole.
     fn unlisted(&mut self, here: &Here, child: &Child<'_>, code: Code) {
         if child.below.is_empty() {
-            let stat = || here.fd.as_ref().map_or(Err(code), |fd| list::stat(fd, child.name));
+            let stat = || here.fd.as_ref().map_or(Err(code), |fd| listing::stat(fd, child.name));
             return self.file(here, child.name, Some(child), stat);
         }
         match here.fd {

@@ -53,6 +53,7 @@ impl Site {
             ("auwai-ledger", env!("CARGO_BIN_EXE_auwai-ledger")),
             ("auwai-plan", env!("CARGO_BIN_EXE_auwai-plan")),
             ("auwai-relay", env!("CARGO_BIN_EXE_auwai-relay")),
+            ("auwai-wait-events", env!("CARGO_BIN_EXE_auwai-wait-events")),
         ] {
             std::os::unix::fs::symlink(program, site.path("bin").join(name)).unwrap();
         }

@@ -13,6 +13,7 @@ use crate::cli::man::{self, Block, Head};
 use crate::plumbing::ledger::Ledger;
 use crate::plumbing::plan::PlanTool;
 use crate::plumbing::relay::Relay;
+use crate::plumbing::wait_events::WaitEvents;
 
 /// The date of this release.
 const RELEASED: &str = "2026-11-30";
@@ -59,6 +60,7 @@ pub const PAGES: &[Page] = &[
     page!("auwai-ledger" 1, "the index and the ledgers: what there is to read, and what is read", []),
     page!("auwai-plan" 1, "pack chunks into segments that fit a context window", []),
     page!("auwai-relay" 1, "keep lines whole, and their writer from waiting", []),
+    page!("auwai-wait-events" 1, "tell what changes below a directory, as it happens", []),
     page!("auwai-records" 5, "the records that the tools of auwai exchange", []),
     page!("auwai-workspace" 7, "what auwai promises, and the words it uses", []),
 ];
@@ -86,6 +88,7 @@ impl Page {
             "auwai-ledger" => vec![ledger()],
             "auwai-plan" => vec![plan()],
             "auwai-relay" => vec![relay()],
+            "auwai-wait-events" => vec![wait_events()],
             _ => {
                 let auwai = auwai();
                 self.commands
@@ -99,7 +102,7 @@ impl Page {
     fn insert(&self, what: &str) -> Vec<Block> {
         let described = self.described();
         let (path, general) = match self.name {
-            "auwai-ledger" | "auwai-plan" | "auwai-relay" => ("", ""),
+            "auwai-ledger" | "auwai-plan" | "auwai-relay" | "auwai-wait-events" => ("", ""),
             _ => ("auwai", "general-options"),
         };
         match what {
@@ -170,6 +173,11 @@ pub fn plan() -> Command {
 /// `auwai-relay`, the same.
 pub fn relay() -> Command {
     built(Relay::command())
+}
+
+/// `auwai-wait-events`, the same.
+pub fn wait_events() -> Command {
+    built(WaitEvents::command())
 }
 
 fn built(mut command: Command) -> Command {

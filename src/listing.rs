@@ -1,4 +1,5 @@
-//! Opening, listing and stating, always relative to an open directory.
+//! Opening, listing and stating, always relative to an open directory: no link is followed, and a
+//! path may be longer than the system's PATH_MAX.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -6,7 +7,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::{Errno, Result};
 
-use super::Stat;
+use crate::admit::Stat;
+use crate::beneath::open_folder;
+use crate::record::RepoPath;
 
 /// The names in one directory, in one allocation.
 #[derive(Debug, Default)]
@@ -67,6 +70,15 @@ pub fn open_root(path: &Path) -> Result<OwnedFd> {
     rustix::fs::open(path, DIRECTORY | OFlags::RDONLY, Mode::empty())
 }
 
+/// Opens a directory below a root, following no link on the way; `None`: the root itself.
+pub fn open_below(root: &Path, path: Option<&RepoPath>) -> Result<OwnedFd> {
+    let root = open_root(root)?;
+    match path {
+        Some(path) => open_folder(&root, path.as_bytes()),
+        None => Ok(root),
+    }
+}
+
 /// Opens a directory to list it. A link in its place is `ELOOP` or `ENOTDIR`.
 pub fn open_dir(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     let flags = DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW;
@@ -84,6 +96,11 @@ pub fn open_to_search(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
 #[cfg(not(target_os = "linux"))]
 pub fn open_to_search(_dir: impl AsFd, _name: &[u8]) -> Result<OwnedFd> {
     Err(Errno::ACCESS)
+}
+
+/// `fstat`.
+pub fn stat_open(file: impl AsFd) -> Result<Stat> {
+    rustix::fs::fstat(file).map(|stat| Stat::from(&stat))
 }
 
 /// `lstat`.

@@ -1,0 +1,120 @@
+//! The file: a line that says what it is, the root, the paths with their stat data, and a hash over
+//! all before it. Numbers are little-endian.
+
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::Seen;
+use crate::admit::Stat;
+use crate::error::{Error, Result};
+use crate::visible::quote_path;
+use crate::watch::change::Changes;
+
+const HEAD: &[u8] = b"auwai-since 1\n";
+const HASH: usize = blake3::OUT_LEN;
+
+/// The file while it is written has this behind its name.
+pub const NEW: &[u8] = b".new";
+
+fn shown(file: &Path) -> String {
+    quote_path(file.as_os_str().as_bytes()).into_owned()
+}
+
+/// Reads the file. `None` when there is nothing to compare with; a file that cannot be used is
+/// warned of.
+pub fn read(
+    file: &Path,
+    root: &Path,
+    out: &mut Changes,
+) -> Result<Option<BTreeMap<Vec<u8>, Seen>>> {
+    let bytes = match std::fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::io("read", shown(file), &e)),
+    };
+    let fault = match parse(&bytes) {
+        Some((of, known)) if of == root.as_os_str().as_bytes() => return Ok(Some(known)),
+        Some((of, _)) => format!("it is of '{}'", quote_path(&of)),
+        None => "it is damaged, or not one of auwai-wait-events".to_string(),
+    };
+    let message =
+        format!("cannot compare with '{}': {fault}; everything is told anew", shown(file));
+    out.warn(message, None);
+    Ok(None)
+}
+
+/// Replaces the file.
+pub fn write(file: &Path, root: &Path, known: &BTreeMap<Vec<u8>, Seen>) -> Result<()> {
+    let mut bytes = HEAD.to_vec();
+    put(&mut bytes, root.as_os_str().as_bytes());
+    for (path, (stat, fresh)) in known {
+        put(&mut bytes, path);
+        for number in [stat.dev, stat.ino, stat.size] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for number in [stat.mtime_ns, stat.ctime_ns] {
+            bytes.extend(number.to_le_bytes());
+        }
+        bytes.extend(stat.mode.to_le_bytes());
+        bytes.push(u8::from(*fresh));
+    }
+    let hash = blake3::hash(&bytes);
+    bytes.extend(hash.as_bytes());
+    let mut name = file.as_os_str().to_owned();
+    name.push(std::ffi::OsStr::from_bytes(NEW));
+    replace(file, &PathBuf::from(name), &bytes).map_err(|e| Error::io("write", shown(file), &e))
+}
+
+fn replace(file: &Path, new: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = std::fs::File::create(new)?;
+    out.write_all(bytes)?;
+    out.sync_data()?;
+    std::fs::rename(new, file)
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend((bytes.len() as u64).to_le_bytes());
+    out.extend(bytes);
+}
+
+/// The root and what is known of it; `None` when the bytes are not those that were written.
+fn parse(bytes: &[u8]) -> Option<(Vec<u8>, BTreeMap<Vec<u8>, Seen>)> {
+    let (body, hash) = bytes.split_at_checked(bytes.len().checked_sub(HASH)?)?;
+    if blake3::hash(body) != *<&[u8; HASH]>::try_from(hash).ok()? {
+        return None;
+    }
+    let mut rest = body.strip_prefix(HEAD)?;
+    let root = take_path(&mut rest)?;
+    let mut known = BTreeMap::new();
+    while !rest.is_empty() {
+        let path = take_path(&mut rest)?;
+        known.insert(path, (take_stat(&mut rest)?, take::<1>(&mut rest)? != [0]));
+    }
+    Some((root, known))
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, left) = rest.split_first_chunk::<N>()?;
+    *rest = left;
+    Some(*taken)
+}
+
+fn take_path(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let length = usize::try_from(u64::from_le_bytes(take(rest)?)).ok()?;
+    let (path, left) = rest.split_at_checked(length)?;
+    *rest = left;
+    Some(path.to_vec())
+}
+
+fn take_stat(rest: &mut &[u8]) -> Option<Stat> {
+    Some(Stat {
+        dev: u64::from_le_bytes(take(rest)?),
+        ino: u64::from_le_bytes(take(rest)?),
+        size: u64::from_le_bytes(take(rest)?),
+        mtime_ns: i64::from_le_bytes(take(rest)?),
+        ctime_ns: i64::from_le_bytes(take(rest)?),
+        mode: u32::from_le_bytes(take(rest)?),
+    })
+}

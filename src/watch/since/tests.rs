@@ -1,0 +1,117 @@
+use super::*;
+
+fn later() -> SystemTime {
+    SystemTime::now() + Duration::from_secs(3600)
+}
+
+fn ops(changes: &Changes) -> Vec<String> {
+    let one = |change: &Change| match change {
+        Change::Event { op, path, .. } => format!("{} {}", op.as_str(), path.display()),
+        Change::Rescan(_, reason) => format!("rescan {reason:?}"),
+    };
+    let mut ops: Vec<String> = changes.changed.iter().map(one).collect();
+    ops.sort();
+    ops
+}
+
+/// A tree with `a` and `d/b`, and the file that knows it.
+fn known(now: fn() -> SystemTime) -> (tempfile::TempDir, PathBuf, Policy) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("tree");
+    std::fs::create_dir_all(root.join("d")).unwrap();
+    std::fs::write(root.join("a"), "a").unwrap();
+    std::fs::write(root.join("d/b"), "b").unwrap();
+    let policy = Policy::everything(&root, &[]).unwrap();
+    let file = dir.path().join("since");
+    let (mut since, first) = Since::open(&file, &policy, now).unwrap();
+    assert_eq!(ops(&first), ["rescan Batch"]);
+    since.save(true).unwrap();
+    (dir, file, policy)
+}
+
+#[test]
+fn what_differs_is_told() {
+    let (_dir, file, policy) = known(later);
+    let root = policy.root_path();
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), [""; 0]);
+    std::fs::remove_dir_all(root.join("d")).unwrap();
+    std::fs::write(root.join("a"), "longer").unwrap();
+    std::fs::write(root.join("c"), "c").unwrap();
+    let (_, changes) = Since::open(&file, &policy, later).unwrap();
+    assert_eq!(ops(&changes), ["create c", "modify a", "remove d/b"]);
+}
+
+/// Within the clock's tick a second edit leaves the same stat data.
+#[test]
+fn what_was_fresh_is_told_once_more() {
+    let (_dir, file, policy) = known(SystemTime::now);
+    let (mut since, changes) = Since::open(&file, &policy, later).unwrap();
+    assert_eq!(ops(&changes), ["modify a", "modify d/b"]);
+    since.save(true).unwrap();
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), [""; 0]);
+}
+
+#[test]
+fn a_torn_or_foreign_file_is_told_and_everything_is_new() {
+    let (dir, file, policy) = known(later);
+    let whole = std::fs::read(&file).unwrap();
+    let mut flipped = whole.clone();
+    flipped[40] ^= 1;
+    for bad in [&whole[..whole.len() - 1], &flipped, b"", b"something else entirely, of any length"]
+    {
+        std::fs::write(&file, bad).unwrap();
+        let (_, changes) = Since::open(&file, &policy, later).unwrap();
+        assert_eq!(ops(&changes), ["rescan Batch"]);
+        assert_eq!(changes.warnings.len(), 1);
+    }
+    std::fs::write(&file, &whole).unwrap();
+    let other = Policy::everything(dir.path(), &[]).unwrap();
+    let (_, changes) = Since::open(&file, &other, later).unwrap();
+    assert!(changes.warnings[0].message.contains("it is of"));
+}
+
+/// What is ignored now is still there: a consumer that looks at its path alone would keep it.
+#[test]
+fn what_a_new_rule_takes_out_is_a_rescan() {
+    let (_dir, file, policy) = known(later);
+    let scope = [RepoPath::new("a").unwrap()];
+    let policy = Policy::everything(policy.root_path(), &scope).unwrap();
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), ["rescan Rules"]);
+}
+
+#[test]
+fn events_bring_it_up_to_date() {
+    let (_dir, file, policy) = known(later);
+    let root = policy.root_path().to_owned();
+    let (mut since, _) = Since::open(&file, &policy, later).unwrap();
+    std::fs::remove_dir_all(root.join("d")).unwrap();
+    std::fs::create_dir(root.join("e")).unwrap();
+    std::fs::write(root.join("e/f"), "f").unwrap();
+    let dir = |op, path| Change::Event {
+        op,
+        kind: EventKind::Dir,
+        path: RepoPath::new(path).unwrap(),
+        stat: None,
+    };
+    let changes = [dir(EventOp::Remove, "d"), dir(EventOp::Create, "e")];
+    since.apply(&changes, &Arc::new(policy));
+    since.save(true).unwrap();
+    let policy = Policy::everything(&root, &[]).unwrap();
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), [""; 0]);
+}
+
+/// A watcher that is told of its own file would write it again, and so on for ever.
+#[test]
+fn its_own_file_in_the_tree_is_no_change() {
+    let (_dir, _, policy) = known(later);
+    let file = policy.root_path().join("d/since");
+    let (since, _) = Since::open(&file, &policy, later).unwrap();
+    let own = |path: &str, own| {
+        let path = RepoPath::new(path).unwrap();
+        let (op, kind) = (EventOp::Create, EventKind::File);
+        assert_eq!(since.is_own(&Change::Event { op, kind, path, stat: None }), own);
+    };
+    own("d/since", true);
+    own("d/since.new", true);
+    own("since", false);
+}

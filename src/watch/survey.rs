@@ -1,0 +1,45 @@
+//! Everything that is in below a directory.
+
+use super::visit::{self, Above, Entry, Listed, Place};
+use crate::admit::{Policy, Stat};
+use crate::record::{EventKind, RepoPath};
+
+/// Takes a path, what is there, and its stat data; false to hear no more.
+pub type Sink<'a> = &'a mut dyn FnMut(RepoPath, EventKind, Option<Stat>) -> bool;
+
+/// Tells `sink` everything that is in at `path` (`None`: the root) and below it.
+pub fn below(policy: &Policy, path: Option<&RepoPath>, sink: Sink<'_>) {
+    let mut place = Place::root();
+    for name in path.iter().flat_map(|path| path.as_bytes().split(|b| *b == b'/')) {
+        match step(policy, &place, name) {
+            Some(Step::Down(next)) => place = next,
+            Some(Step::Leaf(path, kind, stat)) => {
+                sink(path, kind, stat);
+                return;
+            }
+            None => return,
+        }
+    }
+    visit::survey(policy, place, sink);
+}
+
+/// What a name leads to.
+enum Step {
+    /// A directory to go into.
+    Down(Place),
+    /// Something else.
+    Leaf(RepoPath, EventKind, Option<Stat>),
+}
+
+/// One step down from a directory; `None` when nothing is there that is in.
+fn step(policy: &Policy, place: &Place, name: &[u8]) -> Option<Step> {
+    let listed = Listed::read(policy, place, place.open(policy).ok()?);
+    if listed.nested {
+        return None;
+    }
+    let above: Above = listed.above();
+    match visit::entry(policy, &above, listed.fd(), name)? {
+        Entry::Dir(place, _) => Some(Step::Down(place)),
+        Entry::Leaf(kind, stat) => Some(Step::Leaf(policy.path_of(&listed.dir, name)?, kind, stat)),
+    }
+}

@@ -1,0 +1,207 @@
+//! The root and the rules that hold there: how they are opened, and what happens when they change.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Changes, Controls, How, Tree, Watches};
+use crate::admit::{Policy, Surroundings};
+use crate::error::Result;
+use crate::listing;
+use crate::record::{RepoPath, RescanReason};
+
+/// What is watched, and under which rules.
+#[derive(Debug, Clone)]
+pub struct Site {
+    /// The root, absolute and without links.
+    pub root: PathBuf,
+    /// Where git's configuration is.
+    pub around: Surroundings,
+    /// With a scope, only these subtrees.
+    pub scope: Vec<RepoPath>,
+    /// Whether ignore rules hold.
+    pub rules: bool,
+    /// The clock.
+    pub now: fn() -> SystemTime,
+    /// How many watches the system allows, for a warning.
+    pub limit: fn() -> Option<u64>,
+}
+
+impl Site {
+    /// Opens the policy.
+    ///
+    /// # Errors
+    /// As [`Policy::open`].
+    pub fn policy(&self) -> Result<Policy> {
+        match self.rules {
+            true => Policy::open(&self.root, &self.around, &self.scope),
+            false => Policy::everything(&self.root, &self.scope),
+        }
+    }
+}
+
+impl Tree {
+    /// Takes in the tree below the root, with `watches` or, without, to be polled. The changes hold
+    /// warnings alone.
+    ///
+    /// # Errors
+    /// When the root cannot be read, or its policy cannot be opened.
+    pub fn open(site: Site, watches: Option<Arc<dyn Watches>>) -> Result<(Tree, Changes)> {
+        let mut policy = site.policy()?;
+        let mut controls = Controls::of(&policy, watches.as_deref());
+        // What changed before the watches stood is in the second look.
+        if watches.is_some() {
+            policy = site.policy()?;
+            controls.differ();
+        }
+        let mut tree = Tree {
+            fingerprint: policy.fingerprint(),
+            policy: Arc::new(policy),
+            site,
+            watches,
+            nodes: FxHashMap::default(),
+            by_watch: FxHashMap::default(),
+            above: FxHashSet::default(),
+            controls,
+            root: None,
+            next: 0,
+            polled: FxHashSet::default(),
+            left_out: Vec::new(),
+            told_left_out: false,
+            unsure: false,
+            stale: false,
+        };
+        let mut out = Changes::default();
+        tree.watch_above();
+        tree.build(false, &mut out);
+        Ok((tree, out))
+    }
+
+    /// Watches the directories above the root: when one of them is moved, the root is not where it
+    /// was.
+    fn watch_above(&mut self) {
+        let Some(watches) = &self.watches else { return };
+        let above = self.site.root.ancestors().skip(1);
+        self.above = above.filter_map(|dir| watches.add_above(dir).ok()).collect();
+    }
+
+    /// Opens the policy anew. If it admits something else, the tree is taken anew.
+    pub fn check_policy(&mut self, out: &mut Changes) {
+        let policy = match self.site.policy() {
+            Ok(policy) => policy,
+            Err(_) if self.inode_now().is_none() => return self.check_root(out),
+            Err(error) => return self.keep_stale(&error, out),
+        };
+        self.stale = false;
+        let fingerprint = policy.fingerprint();
+        let same = fingerprint == self.fingerprint && policy.in_git() == self.policy.in_git();
+        (self.policy, self.fingerprint) = (Arc::new(policy), fingerprint);
+        self.renew_controls();
+        if same {
+            out.touched = true;
+            return;
+        }
+        out.rescan(None, RescanReason::Rules);
+        self.build(false, out);
+    }
+
+    /// Nobody knows what is in: the old rules stand for now, and it is tried again.
+    fn keep_stale(&mut self, error: &crate::error::Error, out: &mut Changes) {
+        if !std::mem::replace(&mut self.stale, true) {
+            out.warn(error.to_string(), error.hints().first().cloned());
+            out.rescan(None, RescanReason::Rules);
+        }
+    }
+
+    /// Whether the policy is to be opened again.
+    pub fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    fn renew_controls(&mut self) {
+        let new = Controls::of(&self.policy, self.watches.as_deref());
+        let old = std::mem::replace(&mut self.controls, new);
+        for watch in old.watches().filter(|watch| !self.controls.has(*watch)) {
+            let needed = self.by_watch.contains_key(&watch) || self.above.contains(&watch);
+            if let (false, Some(watches)) = (needed, &self.watches) {
+                watches.remove(watch);
+            }
+        }
+    }
+
+    /// Directories that were moved, or have gone: of interest when the root is one, or is in one.
+    pub fn moved(&mut self, watches: &[i32], out: &mut Changes) {
+        let of_root = |watch: &i32| {
+            self.above.contains(watch) || self.root.as_ref() == self.by_watch.get(watch)
+        };
+        if self.root.is_some() && watches.iter().any(of_root) {
+            self.check_root(out);
+        }
+    }
+
+    /// Watches that the system has ended: their directories have gone, or were unmounted.
+    pub fn ended(&mut self, watches: &[i32]) {
+        for watch in watches {
+            self.above.remove(watch);
+            if let Some(node) = self.by_watch.remove(watch).and_then(|id| self.nodes.get_mut(&id)) {
+                // No directory has this number: should one stand here again, it is another one.
+                node.inode = (u64::MAX, u64::MAX);
+                node.how = How::Watched(-1);
+            }
+        }
+    }
+
+    fn inode_now(&self) -> Option<super::Inode> {
+        let fd = listing::open_root(&self.site.root).ok()?;
+        listing::stat_open(&fd).ok().map(|stat| (stat.dev, stat.ino))
+    }
+
+    /// Looks whether the root is still the same directory; if not, tells it and takes in what is
+    /// there, if anything.
+    pub fn check_root(&mut self, out: &mut Changes) {
+        let known = self.root.and_then(|root| self.nodes.get(&root)).map(|node| node.inode);
+        let now = self.inode_now();
+        if known.is_some() && now == known {
+            return;
+        }
+        if let Some(root) = self.root.take() {
+            self.fell(root);
+            out.rescan(None, RescanReason::Root);
+        }
+        if now.is_none() {
+            return;
+        }
+        // Half a repository may be there already; its control files tell the rest.
+        let Ok(policy) = self.site.policy() else { return };
+        (self.fingerprint, self.policy) = (policy.fingerprint(), Arc::new(policy));
+        self.renew_controls();
+        self.watch_above();
+        self.build(false, out);
+        if self.root.is_some() {
+            out.rescan(None, RescanReason::Root);
+        }
+    }
+
+    /// Visits every directory again, after events were lost: what differs is told.
+    pub fn sweep(&mut self, out: &mut Changes) {
+        self.unsure = false;
+        if self.root.is_none() {
+            return self.check_root(out);
+        }
+        let touched = out.touched;
+        self.check_policy(out);
+        out.touched = touched;
+        self.check_root(out);
+        if self.root.is_some() {
+            self.watch_above();
+            self.build(true, out);
+        }
+    }
+
+    /// Whether something could not be looked at, so that a sweep is needed.
+    pub fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+}

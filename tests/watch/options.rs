@@ -1,0 +1,178 @@
+//! What can be asked of the tool.
+
+use std::fs;
+use std::process::Output;
+
+use auwai::record::EventOp::{Create, Modify, Remove};
+use auwai::record::{self, Record};
+
+use super::watcher::{Watcher, command, sh, told, words};
+use crate::support::git::Sandbox;
+
+fn run(sandbox: &Sandbox, args: &[&str]) -> Output {
+    command(sandbox).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// What a run that ends told.
+fn lines(output: &Output) -> Vec<String> {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).lines().filter_map(|line| words(&record::parse(line).unwrap())).collect()
+}
+
+#[test]
+fn a_backend_that_is_not_there_is_a_clear_error() {
+    let sandbox = Sandbox::empty();
+    let out = run(&sandbox, &["--backend", "fsevents", "."]);
+    assert_eq!(out.status.code(), Some(3));
+    let err = text(&out.stderr);
+    assert!(err.contains("'fsevents' is not available on this system\nhint: "), "{err}");
+}
+
+#[test]
+fn a_root_that_is_not_there_is_a_failure() {
+    let sandbox = Sandbox::empty();
+    fs::write(sandbox.root().join("f"), "x").unwrap();
+    for (root, said) in
+        [("nowhere", "cannot watch 'nowhere': No such"), ("f", "'f' is not a folder")]
+    {
+        let out = run(&sandbox, &[root]);
+        assert_eq!(out.status.code(), Some(3));
+        assert!(text(&out.stderr).contains(said), "{}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn a_question_without_a_watcher_is_answered_no() {
+    let sandbox = Sandbox::empty();
+    let out = run(&sandbox, &["--sync", "."]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("hint: start a watcher: `auwai-wait-events "));
+}
+
+#[test]
+fn it_ends_after_a_time_or_a_batch() {
+    let sandbox = Sandbox::empty();
+    assert_eq!(lines(&run(&sandbox, &["--max-seconds", "0.2", "."])), [""; 0]);
+    let mut watcher = Watcher::start(&sandbox, &["-1"]);
+    sh(&sandbox, "echo x > a; echo x > b");
+    assert_eq!(watcher.end().code(), Some(0));
+    let told: Vec<String> = watcher.take().iter().filter_map(words).collect();
+    assert!(told.contains(&"create file a".to_string()), "{told:?}");
+}
+
+#[test]
+fn what_differs_from_a_file_is_told() {
+    let sandbox = Sandbox::empty();
+    sh(&sandbox, "mkdir d; echo 1 > a; echo 1 > d/b; touch -d 2001-01-01 a d/b");
+    let since = sandbox.home("since").into_os_string().into_string().unwrap();
+    let scan = || lines(&run(&sandbox, &["--scan", "--since", &since, "."]));
+    assert_eq!(scan(), ["rescan . batch"]);
+    // The change times are new, so an edit since could not be seen: all is told once more.
+    assert_eq!(scan().len(), 2);
+    sh(&sandbox, "rm -r d; echo 22 > a; mkdir e; echo 1 > e/c");
+    let told_now = scan();
+    assert!(told(&told_now, Modify, "a") && told(&told_now, Remove, "d/b"), "{told_now:?}");
+    assert!(told(&told_now, Create, "e/c"), "{told_now:?}");
+}
+
+/// Killed at any time and started again, it tells all that happened since.
+#[test]
+fn a_watcher_that_was_killed_goes_on_where_it_stopped() {
+    let sandbox = Sandbox::empty();
+    sh(&sandbox, "echo 1 > a; echo 1 > b");
+    let since = sandbox.home("since").into_os_string().into_string().unwrap();
+    let mut watcher = Watcher::start(&sandbox, &["--since", &since]);
+    assert!(watcher.words().contains(&"rescan . batch".to_string()));
+    sh(&sandbox, "echo 22 > a; rm b");
+    watcher.words();
+    watcher.kill();
+    sh(&sandbox, "echo 333 > a; mkdir -p d/e; echo 1 > d/e/f");
+    let mut watcher = Watcher::start(&sandbox, &["--since", &since]);
+    let words = watcher.words();
+    let changed = told(&words, Modify, "a") || told(&words, Create, "a");
+    assert!(changed && told(&words, Create, "d/e/f"), "{words:?}");
+    // A file in the tree does not tell of itself.
+    watcher.kill();
+    let inside = sandbox.root().join("since").into_os_string().into_string().unwrap();
+    let mut watcher = Watcher::start(&sandbox, &["--since", &inside]);
+    sh(&sandbox, "echo 4444 > a");
+    let words = [watcher.words(), watcher.words()].concat();
+    assert!(told(&words, Modify, "a"), "{words:?}");
+    assert!(!words.iter().any(|line| line.contains("since")), "{words:?}");
+}
+
+#[test]
+fn what_is_told_can_be_chosen() {
+    let sandbox = Sandbox::empty();
+    sh(&sandbox, "echo 1 > old.rs; mkdir src");
+    let mut watcher =
+        Watcher::start(&sandbox, &["-g", "*.rs", "-g", "!gen.rs", "--op", "create,remove"]);
+    sh(&sandbox, "echo 1 > src/a.rs; echo 1 > src/a.c; echo 1 > gen.rs; echo 2 > old.rs");
+    assert_eq!(watcher.words(), ["create file src/a.rs"]);
+    let mut watcher = Watcher::start(&sandbox, &["--only", "src/"]);
+    sh(&sandbox, "echo 2 > src/a.rs; echo 3 > old.rs");
+    assert_eq!(watcher.words(), ["modify file src/a.rs"]);
+}
+
+#[test]
+fn lines_can_be_paths_or_numbers() {
+    let sandbox = Sandbox::empty();
+    for (args, wanted) in [
+        (&["--format", "path"][..], "\"a\\nb\"\n"),
+        (&["--format", "path", "-0"], "a\nb\0"),
+        (&["--format", "path", "-z"], "a\nb\0"),
+        (&["--format", "batch"], "1\n"),
+    ] {
+        let child = command(&sandbox)
+            .args(["-1", "--no-ignore", "."])
+            .args(args)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Without records it does not say when it is ready; its socket does.
+        let runtime = sandbox.home("auwai");
+        while walkdir::WalkDir::new(&runtime).into_iter().flatten().all(|entry| {
+            !entry.file_name().to_string_lossy().ends_with(&format!("{}.sock", child.id()))
+        }) {
+            std::thread::yield_now();
+        }
+        let asked = run(&sandbox, &["--sync", "."]);
+        assert!(asked.status.success(), "{}", text(&asked.stderr));
+        fs::write(sandbox.root().join("a\nb"), "x").unwrap();
+        let out = child.wait_with_output().unwrap();
+        assert_eq!(text(&out.stdout), wanted, "{args:?}");
+        fs::remove_file(sandbox.root().join("a\nb")).unwrap();
+    }
+    let out = run(&sandbox, &["-0", "."]);
+    assert_eq!(out.status.code(), Some(2));
+}
+
+/// Each watcher of a root answers for itself.
+#[test]
+fn every_watcher_is_asked() {
+    let sandbox = Sandbox::empty();
+    let (mut one, mut other) =
+        (Watcher::start(&sandbox, &[]), Watcher::start(&sandbox, &["--backend", "poll"]));
+    fs::write(sandbox.root().join("f"), "x").unwrap();
+    assert_eq!(one.words(), ["create file f"]);
+    assert_eq!(other.words(), ["create file f"]);
+    let out = run(&sandbox, &["--sync", "."]);
+    let kind = |line: &str| matches!(record::parse(line), Ok(Record::Barrier(_)));
+    assert_eq!(text(&out.stdout).lines().filter(|line| kind(line)).count(), 2);
+}
+
+/// Two writes within one tick of the file system's clock.
+#[test]
+fn polling_tells_of_a_fresh_file_again() {
+    let sandbox = Sandbox::empty();
+    let mut watcher = Watcher::start(&sandbox, &["--backend", "poll", "--interval", "100ms"]);
+    fs::write(sandbox.root().join("f"), "x").unwrap();
+    assert_eq!(watcher.words(), ["create file f"]);
+    watcher.wait_for("the second telling", |record| {
+        words(record).is_some_and(|line| line == "modify file f")
+    });
+}

@@ -1,0 +1,115 @@
+//! What is in decides what is watched and told, and it may change.
+
+use std::fs;
+
+use auwai::record::EventOp::{Create, Modify};
+use auwai::record::Record;
+
+use super::watcher::{Watcher, sh, told};
+use crate::support::git::Sandbox;
+
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::repository();
+    sh(
+        &sandbox,
+        "mkdir -p src target/debug/deps; echo x > src/a.rs; echo '/target' > .gitignore; git add .",
+    );
+    sandbox
+}
+
+#[test]
+fn ignored_directories_have_no_watches_and_no_events() {
+    let sandbox = repository();
+    let mut watcher = Watcher::start(&sandbox, &[]);
+    // The root and src.
+    assert_eq!((watcher.ready().watches, watcher.ready().polled), (2, 0));
+    sh(
+        &sandbox,
+        "echo x > target/debug/y; mkdir -p target/z; mkdir .auwai; echo x > .auwai/ledger",
+    );
+    assert_eq!(watcher.words(), [""; 0]);
+    let all = Watcher::start(&sandbox, &["--no-ignore"]);
+    assert!(all.ready().watches > 6);
+}
+
+#[test]
+fn an_ignore_file_that_changes_is_a_rescan_of_its_directory() {
+    for backend in ["inotify", "poll"] {
+        let sandbox = repository();
+        let mut watcher = Watcher::start(&sandbox, &["--backend", backend]);
+        sh(&sandbox, "echo '*.log' > src/.gitignore");
+        assert!(watcher.words().contains(&"rescan src rules".to_string()), "{backend}");
+        sh(&sandbox, "echo x > src/a.log; echo x > src/b");
+        assert_eq!(watcher.words(), ["create file src/b"], "{backend}");
+        sh(&sandbox, "rm .gitignore");
+        assert!(watcher.words().contains(&"rescan . rules".to_string()), "{backend}");
+        sh(&sandbox, "echo x > target/debug/y");
+        assert_eq!(watcher.words(), ["create file target/debug/y"], "{backend}");
+    }
+}
+
+/// Tracked means in, whatever is ignored: git's index decides, and `git status` rewrites it.
+#[test]
+fn gits_index_is_a_rescan_only_when_what_is_tracked_changes() {
+    let sandbox = repository();
+    sh(&sandbox, "echo x > target/kept");
+    let mut watcher = Watcher::start(&sandbox, &[]);
+    sh(&sandbox, "touch src/a.rs; git status > /dev/null");
+    assert_eq!(watcher.words(), ["modify file src/a.rs"]);
+    sh(&sandbox, "git add -f target/kept");
+    assert!(watcher.words().contains(&"rescan . rules".to_string()));
+    sh(&sandbox, "echo y > target/kept; echo y > target/other");
+    assert_eq!(watcher.words(), ["modify file target/kept"]);
+}
+
+/// A batch of nothing says that git's files changed.
+#[test]
+fn a_commit_is_a_batch_of_nothing() {
+    let sandbox = repository();
+    let mut watcher = Watcher::start(&sandbox, &[]);
+    sh(&sandbox, "git commit -qm x; git checkout -q -b other");
+    let mut records = watcher.sync();
+    records.retain(|record| !matches!(record, Record::Ready(_)));
+    let empty = |r: &Record| matches!(r, Record::Batch(b) if b.events == 0 && b.rescans == 0);
+    assert!(!records.is_empty() && records.iter().all(empty), "{records:?}");
+}
+
+#[test]
+fn global_excludes_that_come_to_be_are_a_rescan() {
+    let sandbox = repository();
+    let mut watcher = Watcher::start(&sandbox, &[]);
+    fs::create_dir_all(sandbox.home(".config/git")).unwrap();
+    fs::write(sandbox.home(".config/git/ignore"), "*.tmp\n").unwrap();
+    assert!(watcher.words().contains(&"rescan . rules".to_string()));
+    sh(&sandbox, "echo x > a.tmp; echo x > b");
+    assert_eq!(watcher.words(), ["create file b"]);
+}
+
+#[test]
+fn a_nested_repository_that_comes_or_goes_is_a_rescan() {
+    for backend in ["inotify", "poll"] {
+        let sandbox = repository();
+        let mut watcher = Watcher::start(&sandbox, &["--backend", backend]);
+        sh(&sandbox, "mkdir n; echo x > n/f");
+        assert!(told(&watcher.words(), Create, "n/f"), "{backend}");
+        sh(&sandbox, "git init -q n");
+        assert!(watcher.words().contains(&"rescan n rules".to_string()), "{backend}");
+        sh(&sandbox, "echo y > n/f");
+        assert_eq!(watcher.words(), [""; 0], "{backend}");
+        sh(&sandbox, "rm -rf n/.git");
+        assert!(watcher.words().contains(&"rescan n rules".to_string()), "{backend}");
+        sh(&sandbox, "echo z > n/f");
+        assert!(told(&watcher.words(), Modify, "n/f"), "{backend}");
+    }
+}
+
+#[test]
+fn a_root_that_becomes_a_repository_is_a_rescan() {
+    let sandbox = Sandbox::empty();
+    sh(&sandbox, "mkdir node_modules; echo '*.log' > .gitignore");
+    let mut watcher = Watcher::start(&sandbox, &[]);
+    sh(&sandbox, "git init -q .");
+    assert!(watcher.words().contains(&"rescan . rules".to_string()));
+    sh(&sandbox, "echo x > a.log; echo x > node_modules/b");
+    assert_eq!(watcher.words(), ["create file node_modules/b"]);
+}
