@@ -184,7 +184,7 @@ fn options(args: &Args, root: PathBuf, world: &World) -> Result<Options> {
     let site = Site {
         root,
         around: Surroundings::from_vars(world.vars()),
-        scope: args.only.iter().map(|dir| subtree(dir)).collect::<Result<_>>()?,
+        scope: args.only.iter().map(subtree).collect::<Result<_>>()?,
         rules: !args.no_ignore,
         now: world.now,
         limit: watch::limit_of_watches,

@@ -80,7 +80,8 @@ impl<'a> Output<'a> {
             self.change(&line)?;
         }
         let any = events + rescans > 0;
-        if !any && !(touched && self.format == Format::Jsonl) {
+        let told = any || touched && self.format == Format::Jsonl;
+        if !told {
             return Ok(false);
         }
         self.batches += 1;

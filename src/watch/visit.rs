@@ -215,15 +215,16 @@ pub fn survey(
             return;
         }
         for (name, entry) in listed.entries(policy, true) {
-            let path = policy.path_of(&listed.dir, &name);
-            match (entry, path) {
-                (Entry::Dir(place, _), _) => places.push(place),
-                (Entry::Leaf(kind, stat), Some(path)) => {
-                    if !sink(path, kind, stat) {
-                        return;
-                    }
+            let (kind, stat) = match entry {
+                Entry::Dir(place, _) => {
+                    places.push(place);
+                    continue;
                 }
-                _ => {}
+                Entry::Leaf(kind, stat) => (kind, stat),
+            };
+            let path = policy.path_of(&listed.dir, &name);
+            if path.is_some_and(|path| !sink(path, kind, stat)) {
+                return;
             }
         }
     }

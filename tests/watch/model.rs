@@ -199,7 +199,7 @@ fn check(sandbox: &Sandbox, model: &Model, seed: u64, round: u64, told: &[String
     };
     assert!(
         tree == model.0,
-        "seed {seed}, round {round}\nthe tree has:\n{}\nthe model has:\n{}\nlast told:\n{}",
+        "AUWAI_WATCH_SEED={seed}, round {round}\nthe tree has:\n{}\nthe model has:\n{}\nlast told:\n{}",
         show(&tree, &model.0),
         show(&model.0, &tree),
         told.join("\n"),
@@ -207,7 +207,6 @@ fn check(sandbox: &Sandbox, model: &Model, seed: u64, round: u64, told: &[String
 }
 
 fn play(seed: u64, rounds: u64, backend: &str) {
-    println!("AUWAI_WATCH_SEED={seed} {backend}");
     let sandbox = Sandbox::repository();
     fs::create_dir(sandbox.home("outside")).unwrap();
     sh(

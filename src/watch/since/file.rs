@@ -18,6 +18,9 @@ const HASH: usize = blake3::OUT_LEN;
 /// The file while it is written has this behind its name.
 pub const NEW: &[u8] = b".new";
 
+/// What is known of paths.
+type Known = BTreeMap<Vec<u8>, Seen>;
+
 fn shown(file: &Path) -> String {
     quote_path(file.as_os_str().as_bytes()).into_owned()
 }
@@ -80,7 +83,7 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// The root and what is known of it; `None` when the bytes are not those that were written.
-fn parse(bytes: &[u8]) -> Option<(Vec<u8>, BTreeMap<Vec<u8>, Seen>)> {
+fn parse(bytes: &[u8]) -> Option<(Vec<u8>, Known)> {
     let (body, hash) = bytes.split_at_checked(bytes.len().checked_sub(HASH)?)?;
     if blake3::hash(body) != *<&[u8; HASH]>::try_from(hash).ok()? {
         return None;
