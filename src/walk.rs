@@ -10,6 +10,7 @@
 
 mod job;
 mod queue;
+mod revisit;
 mod visit;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,7 @@ use crate::error::Result;
 use crate::record::RepoPath;
 
 pub use crate::admit::Stat;
+pub use revisit::{Revisit, revisit};
 
 use job::Job;
 use visit::Visitor;

@@ -6,4 +6,4 @@
 
 mod own;
 mod parity;
-mod random;
+pub mod random;

@@ -20,4 +20,5 @@ mod records;
 mod relay;
 mod run;
 mod support;
+mod sync;
 mod watch;

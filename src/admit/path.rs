@@ -1,5 +1,6 @@
 //! The verdict on one path, without a walk: for events and for `why`.
 
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
@@ -10,6 +11,7 @@ use super::chain::{Dir, Ruling};
 use super::gitdir::is_repository;
 use super::policy::Policy;
 use super::rules::{Rule, RuleFiles};
+use super::tracked::Child;
 use crate::record::RepoPath;
 
 /// What admission says about one path, with all that lies above it.
@@ -37,23 +39,42 @@ enum Step {
 impl Policy {
     /// Whether git's index has exactly this path.
     pub fn is_tracked(&self, path: &RepoPath) -> bool {
-        self.entry_of(path).is_some()
+        self.find(path).0.is_some()
+    }
+
+    /// Whether git's index has this path, or something below it.
+    pub fn holds_tracked(&self, path: &RepoPath) -> bool {
+        let (entry, below) = self.find(path);
+        entry.is_some() || !below.is_empty()
     }
 
     /// In git: whether the file now at `path` is tracked and, by its stat data, as git's index has
     /// it.
     pub fn is_clean(&self, path: &RepoPath, now: &Stat) -> Option<bool> {
         let clean = |entry| !self.is_dirty(entry, Some(now));
-        self.in_git().then(|| self.entry_of(path).is_some_and(clean))
+        self.in_git().then(|| self.find(path).0.is_some_and(clean))
     }
 
-    fn entry_of(&self, path: &RepoPath) -> Option<usize> {
+    /// Whether what is now at a path that git tracks (`None`: nothing) differs from git's index by
+    /// its stat data.
+    pub fn differs(&self, path: &RepoPath, now: Option<&Stat>) -> bool {
+        self.find(path).0.is_some_and(|entry| self.is_dirty(entry, now))
+    }
+
+    /// The entry of exactly this path, and those below it.
+    fn find(&self, path: &RepoPath) -> (Option<usize>, Range<usize>) {
         let mut full = self.top_path().to_vec();
         if !full.is_empty() {
             full.push(b'/');
         }
         full.extend_from_slice(path.as_bytes());
-        self.tracked().find(&full).0
+        self.tracked().find(&full)
+    }
+
+    /// What git tracks of `name` in `dir`: the entry of exactly this path, and those below it.
+    pub fn child<'n>(&self, dir: &Dir, name: &'n [u8]) -> Child<'n> {
+        let (entry, below) = self.tracked().find(&dir.join(name));
+        Child { name, entry, below }
     }
 
     /// Where `path` stands, whether it exists or not. `is_dir`: a directory and no link to one.
@@ -73,7 +94,7 @@ impl Policy {
                 Step::Stop(place) => return place,
             }
         }
-        let (entry, below) = self.tracked().find(&dir.join(last));
+        let Child { entry, below, .. } = self.child(&dir, last);
         let is_submodule = entry.is_some_and(|at| self.tracked().is_submodule(at));
         let tracked = if is_dir { !below.is_empty() || is_submodule } else { entry.is_some() };
         match (self.judge_fully(&dir, last, is_dir, tracked), closed) {
@@ -106,7 +127,7 @@ impl Policy {
     }
 
     fn step(&self, dir: &Dir, fd: Option<OwnedFd>, name: &[u8]) -> Step {
-        let (entry, below) = self.tracked().find(&dir.join(name));
+        let Child { entry, below, .. } = self.child(dir, name);
         let is_submodule = entry.is_some_and(|at| self.tracked().is_submodule(at));
         let tracked = !below.is_empty() || is_submodule;
         if let Ruling::Ignored(rule) = self.judge_fully(dir, name, true, tracked) {

@@ -87,6 +87,11 @@ impl Drop for Inner {
 /// standard error, so this goes past it.
 pub fn last_words(tool: &str, message: &str) {
     let line = format!("{tool}: {}\n", one_line(message));
+    past_the_lock(line.as_bytes());
+}
+
+/// Writes to standard error from a thread that has not its lock.
+pub fn past_the_lock(line: &[u8]) {
     // Nobody can be told that standard error does not work.
-    let _ = rustix::io::write(stderr(), line.as_bytes());
+    let _ = rustix::io::write(stderr(), line);
 }

@@ -25,6 +25,19 @@ pub fn to_bytes(stat: &Stat) -> StatBytes {
     bytes
 }
 
+/// Back from [`to_bytes`].
+pub fn from_bytes(bytes: &StatBytes) -> Stat {
+    let mut fields = [0; 6];
+    for (field, place) in fields.iter_mut().zip(bytes.chunks_exact(8)) {
+        let mut raw = [0; 8];
+        raw.copy_from_slice(place);
+        *field = u64::from_be_bytes(raw);
+    }
+    let [dev, ino, size, mtime_ns, ctime_ns, mode] = fields;
+    let (mtime_ns, ctime_ns) = (mtime_ns as i64, ctime_ns as i64);
+    Stat { dev, ino, size, mtime_ns, ctime_ns, mode: mode as u32 }
+}
+
 /// The moment from which on times are too young to be trusted.
 #[derive(Debug, Clone, Copy)]
 pub struct Young(i128);

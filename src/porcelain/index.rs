@@ -41,7 +41,8 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     Ok(())
 }
 
-fn told(sync: &Sync) -> String {
+/// What was done to an index, in a line.
+pub fn told(sync: &Sync) -> String {
     if sync.files == 0 {
         return format!("{}: nothing has changed", sync.repo);
     }
@@ -90,7 +91,11 @@ fn scan_stage(member: &Member, tokenizer: Option<&str>) -> Stage {
 
 /// The options that say where a member's state is and how much of it counts.
 pub fn state_options(stage: Stage, member: &Member) -> Stage {
-    let stage = stage.option("--state-dir", member.state_dir.as_deref());
+    only_options(stage.option("--state-dir", member.state_dir.as_deref()), member)
+}
+
+/// The options that say how much of a member counts.
+pub fn only_options(stage: Stage, member: &Member) -> Stage {
     let only = |stage: Stage, dir: &RepoPath| stage.arg("--only").arg(os(dir.as_bytes()));
     member.only.iter().fold(stage, only)
 }

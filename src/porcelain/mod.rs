@@ -20,6 +20,7 @@ mod target;
 mod trace;
 mod verbs;
 mod verify;
+mod watch;
 mod why;
 mod workspace;
 
@@ -54,6 +55,7 @@ pub struct Auwai {
 #[derive(Debug, Clone, clap::Subcommand)]
 enum Verb {
     Index(index::Args),
+    Watch(watch::Args),
     Why(why::Args),
     /// Several repositories read as one
     #[command(subcommand)]
@@ -77,6 +79,7 @@ impl Tool for Auwai {
         let io = &mut Io { input: io.input, out: io.out, err: io.err, world };
         match &self.verb {
             Verb::Index(args) => index::run(args, common, io),
+            Verb::Watch(args) => watch::run(args, common, io),
             Verb::Why(args) => why::run(args, common, io),
             Verb::Workspace(verb) => workspace::run(verb, common, io),
             Verb::Fullread(verb) => verb.run(common, io),

@@ -16,7 +16,7 @@ use command_fds::{CommandFdExt, FdMapping};
 
 use super::signals::{Forward, Stopper};
 use super::trace;
-use crate::cli::{ERRORS, Io};
+use crate::cli::{ERRORS, Io, past_the_lock};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Reader, Record};
 
@@ -81,6 +81,15 @@ impl Stage {
     }
 }
 
+/// When what the stages say on standard error is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    /// When they have ended, in their order.
+    AtEnd,
+    /// As it comes.
+    AtOnce,
+}
+
 /// A running stage.
 struct Running {
     child: Child,
@@ -102,7 +111,12 @@ impl Pipeline {
 
     /// Starts the stages; `input` is the first one's standard input.
     pub fn start_with(stages: &[Stage], input: Stdio, io: &mut Io<'_>) -> Result<Pipeline> {
-        Self::join(stages, input, None, io)
+        Self::join(stages, input, None, Talk::AtEnd, io)
+    }
+
+    /// Starts stages that run for long: what they say is passed on at once.
+    pub fn start_live(stages: &[Stage], io: &mut Io<'_>) -> Result<Pipeline> {
+        Self::join(stages, Stdio::null(), None, Talk::AtOnce, io)
     }
 
     /// Starts the stages, and writes `input` to the first one. One that does not take it says why
@@ -120,13 +134,14 @@ impl Pipeline {
 
     /// Starts the stages; what the acknowledging one prints goes into `sink`.
     pub fn start_into(stages: &[Stage], sink: PipeWriter, io: &mut Io<'_>) -> Result<Pipeline> {
-        Self::join(stages, Stdio::null(), Some(sink), io)
+        Self::join(stages, Stdio::null(), Some(sink), Talk::AtEnd, io)
     }
 
     fn join(
         stages: &[Stage],
         input: Stdio,
         mut sink: Option<PipeWriter>,
+        talk: Talk,
         io: &mut Io<'_>,
     ) -> Result<Pipeline> {
         trace::print(stages, io);
@@ -135,7 +150,7 @@ impl Pipeline {
         let mut input = Some(input);
         for stage in stages {
             let stdin = input.take().unwrap_or_else(Stdio::null);
-            let output = pipeline.spawn(stage, stdin, &mut sink)?;
+            let output = pipeline.spawn(stage, stdin, &mut sink, talk)?;
             match pipeline.running.len() == stages.len() {
                 true => pipeline.output = Some(output),
                 false => input = Some(Stdio::from(output)),
@@ -149,6 +164,7 @@ impl Pipeline {
         stage: &Stage,
         stdin: Stdio,
         sink: &mut Option<PipeWriter>,
+        talk: Talk,
     ) -> Result<PipeReader> {
         let start = |e: &std::io::Error| Error::io("start", "auwai", e);
         let program = std::env::current_exe().map_err(|e| start(&e))?;
@@ -172,7 +188,7 @@ impl Pipeline {
         let mut child = command.spawn().map_err(|e| start(&e))?;
         self.forward.to(&child);
         let stderr = child.stderr.take();
-        let talk = std::thread::spawn(move || collect(stderr));
+        let talk = std::thread::spawn(move || collect(stderr, talk));
         self.running.push(Running { child, talk });
         Ok(reader)
     }
@@ -255,13 +271,29 @@ fn copy_lines(mut input: impl BufRead, out: &mut dyn Write) -> Result<()> {
         .map_err(|e| Error::io("write to", "standard output", &e))
 }
 
-fn collect(stderr: Option<impl Read>) -> String {
-    let mut talk = Vec::new();
-    // What a stage says is passed on as far as it came.
-    if let Some(mut stderr) = stderr {
-        let _ = stderr.read_to_end(&mut talk);
+/// What a stage has said and is still to be told. What it says is passed on as far as it came.
+fn collect(stderr: Option<impl Read>, talk: Talk) -> String {
+    let mut kept = Vec::new();
+    let Some(stderr) = stderr else { return String::new() };
+    let mut stderr = BufReader::new(stderr);
+    match talk {
+        Talk::AtEnd => drop(stderr.read_to_end(&mut kept)),
+        Talk::AtOnce => pass_lines(stderr, &mut kept),
     }
-    String::from_utf8_lossy(&talk).into_owned()
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+/// Passes lines on as they come, and keeps the records of failures.
+fn pass_lines(mut stderr: impl BufRead, kept: &mut Vec<u8>) {
+    let mut line = Vec::new();
+    while stderr.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+        let text = String::from_utf8_lossy(&line);
+        match crate::record::parse(text.trim_end_matches('\n')) {
+            Ok(Record::Problem(_)) => kept.extend_from_slice(&line),
+            _ => past_the_lock(&line),
+        }
+        line.clear();
+    }
 }
 
 /// Tells what a stage said, and makes its failure ours. After the first failure the others' words

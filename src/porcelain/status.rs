@@ -7,7 +7,7 @@ use super::target::Target;
 use crate::cli::Io;
 use crate::counted::{count, thousands};
 use crate::error::Result;
-use crate::record::{self, Status};
+use crate::record::{self, Status, Watched};
 
 /// Say where the full read stands
 ///
@@ -49,9 +49,32 @@ fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
             &format!("{} has {} since {}", holder.reader, holder.segment, holder.since),
         )?;
     }
+    for watched in &status.watched {
+        super::line(io, &watching(watched))?;
+    }
     if !status.fates.is_empty() {
         let paths = status.fates.values().sum();
         super::line(io, &format!("{}: {}", count(paths, "path"), fates(&status.fates)))?;
     }
     Ok(())
+}
+
+/// What keeps a repository's index, in a line.
+fn watching(watched: &Watched) -> String {
+    let Watched { repo, pid, since, .. } = watched;
+    let mut line = format!("{repo} is watched since {since} by process {pid}");
+    if let Some(backend) = watched.backend {
+        let folders = count(watched.watches, "folder");
+        line += &format!(": {}, {folders}", backend.as_str());
+    }
+    if watched.polled > 0 {
+        line += &format!(", {} polled", thousands(watched.polled));
+    }
+    if let (Some(batch), Some(at)) = (watched.batch, &watched.batch_at) {
+        line += &format!("; batch {batch} at {at}");
+    }
+    match &watched.error {
+        Some(error) => line + &format!("; failing: {error}"),
+        None => line,
+    }
 }

@@ -30,6 +30,24 @@ impl RepoPath {
         &self.0
     }
 
+    /// Whether it is `dir` or something below it.
+    pub fn is_within(&self, dir: &RepoPath) -> bool {
+        let rest = self.0.strip_prefix(dir.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+    }
+
+    /// The path above it; `None` when that is the root.
+    pub fn parent(&self) -> Option<RepoPath> {
+        let end = self.0.iter().rposition(|b| *b == b'/')?;
+        Some(RepoPath(self.0[..end].to_vec()))
+    }
+
+    /// The last component.
+    pub fn name(&self) -> &[u8] {
+        let start = self.0.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
+        &self.0[start..]
+    }
+
     /// The path below `root`, for the file system.
     pub fn under(&self, root: &Path) -> PathBuf {
         root.join(OsStr::from_bytes(&self.0))

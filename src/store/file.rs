@@ -17,9 +17,26 @@ use crate::regular;
 /// `disk-full` and `not-writable` with their hints, and whatever `write` says; `path` is then as
 /// it was.
 pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    put(path, |fresh| fill(fresh, write)?.sync_all().map_err(|e| cannot_write(fresh, &e)), rename)
+}
+
+/// The same for what need not survive a power cut: nothing waits for the disk.
+///
+/// # Errors
+/// As [`replace`].
+pub fn publish(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    let rename = |from: &Path, to: &Path| fs::rename(from, to).map_err(|e| cannot_write(to, &e));
+    put(path, |fresh| fill(fresh, write).map(drop), rename)
+}
+
+fn put(
+    path: &Path,
+    fill: impl FnOnce(&Path) -> Result<()>,
+    rename: impl FnOnce(&Path, &Path) -> Result<()>,
+) -> Result<()> {
     let fresh = beside(path, ".new");
     let _ = fs::remove_file(&fresh);
-    let done = fill(&fresh, write).and_then(|()| rename(&fresh, path));
+    let done = fill(&fresh).and_then(|()| rename(&fresh, path));
     if done.is_err() {
         let _ = fs::remove_file(&fresh);
     }
@@ -33,12 +50,11 @@ pub(super) fn beside(path: &Path, more: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn fill(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+fn fill(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<File> {
     let file = File::options().write(true).create_new(true).open(path);
     let mut out = BufWriter::with_capacity(1 << 16, file.map_err(|e| cannot_write(path, &e))?);
     write(&mut out)?;
-    let synced = out.flush().and_then(|()| out.get_ref().sync_all());
-    synced.map_err(|e| cannot_write(path, &e))
+    out.into_inner().map_err(|e| cannot_write(path, e.error()))
 }
 
 /// Puts a whole file in its place, also in the eyes of a power cut.

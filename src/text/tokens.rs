@@ -50,6 +50,11 @@ impl Tokenizer {
         }
     }
 
+    /// Loads the vocabulary now, so that the first count need not wait for it.
+    pub fn load(self) {
+        let _ = self.vocabulary();
+    }
+
     fn vocabulary(self) -> Option<&'static Vocabulary> {
         match self {
             Tokenizer::O200k => vocabulary::o200k(),

@@ -42,11 +42,7 @@ pub enum Way {
 impl Job {
     /// The root of a walk.
     pub fn root(policy: &Policy) -> Result<Self> {
-        use std::os::unix::ffi::OsStrExt;
-        let path = policy.root_path();
-        let fd = listing::open_root(path).map_err(|code| {
-            Error::io("read", visible::quote_path(path.as_os_str().as_bytes()), &code.into())
-        })?;
+        let fd = open_root(policy)?;
         let parent = policy.root(RuleFiles::default());
         Ok(Job { way: Way::Root(fd), parent, name: Vec::new(), entry: None, below: 0..0 })
     }
@@ -66,6 +62,15 @@ impl Job {
             (code, denied.then(|| listing::open_to_search(&above, &self.name).ok()).flatten())
         })
     }
+}
+
+/// Opens the root of a walk.
+pub fn open_root(policy: &Policy) -> Result<OwnedFd> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = policy.root_path();
+    listing::open_root(path).map_err(|code| {
+        Error::io("read", visible::quote_path(path.as_os_str().as_bytes()), &code.into())
+    })
 }
 
 fn open_from_root(policy: &Policy, dir: &Dir) -> rustix::io::Result<OwnedFd> {

@@ -19,15 +19,15 @@ use crate::listing::{self, Listing};
 const BATCH: usize = 1024;
 
 /// A directory being visited: open, or known by git's index alone.
-struct Here {
-    dir: Dir,
-    fd: Option<Arc<OwnedFd>>,
-    depth: usize,
+pub(super) struct Here {
+    pub(super) dir: Dir,
+    pub(super) fd: Option<Arc<OwnedFd>>,
+    pub(super) depth: usize,
 }
 
 /// What one thread of a walk works with.
 pub struct Visitor<'a> {
-    policy: &'a Policy,
+    pub(super) policy: &'a Policy,
     tracked: &'a Tracked,
     sink: &'a (dyn Fn(Vec<Entry>) + Sync),
     queue: &'a Queue<Job>,
@@ -51,6 +51,7 @@ impl<'a> Visitor<'a> {
 
     /// Takes jobs until none is left.
     pub fn run(mut self) {
+        self.queue.push(std::mem::take(&mut self.jobs));
         while let Some(mut taken) = self.queue.take() {
             if let Some(job) = taken.job() {
                 self.visit(job);
@@ -143,7 +144,13 @@ impl<'a> Visitor<'a> {
     }
 
     /// A name that the directory has.
-    fn name(&mut self, here: &Here, name: &[u8], file_type: FileType, child: Option<&Child<'_>>) {
+    pub(super) fn name(
+        &mut self,
+        here: &Here,
+        name: &[u8],
+        file_type: FileType,
+        child: Option<&Child<'_>>,
+    ) {
         let Some(fd) = &here.fd else { return };
         match file_type {
             FileType::Directory => self.directory(here, name, child),
@@ -227,7 +234,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// A tracked child of a directory that could not be listed whole.
-    fn unlisted(&mut self, here: &Here, child: &Child<'_>, code: Code) {
+    pub(super) fn unlisted(&mut self, here: &Here, child: &Child<'_>, code: Code) {
         if child.below.is_empty() {
             let stat = || here.fd.as_ref().map_or(Err(code), |fd| listing::stat(fd, child.name));
             return self.file(here, child.name, Some(child), stat);
@@ -239,7 +246,7 @@ impl<'a> Visitor<'a> {
     }
 
     /// A tracked child that the directory does not have.
-    fn missing(&mut self, here: &Here, child: &Child<'_>) {
+    pub(super) fn missing(&mut self, here: &Here, child: &Child<'_>) {
         self.emit_absent(&here.dir, child.name, child.entry);
         self.gone_below(here, child, child.entry.is_some(), None);
     }
@@ -299,6 +306,6 @@ fn unreadable(code: Code) -> Kind {
     Kind::Unreadable(Errno(code))
 }
 
-fn is_gone(code: Code) -> bool {
+pub(super) fn is_gone(code: Code) -> bool {
     matches!(code, Code::NOENT | Code::NOTDIR | Code::LOOP)
 }

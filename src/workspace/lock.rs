@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
@@ -14,7 +15,7 @@ use crate::visible::quote_path;
 
 /// A held lock; dropped with the value.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "its being open is the lock")] File);
+pub struct Lock(File);
 
 impl Lock {
     /// Takes the lock; `None` when another process has it.
@@ -26,6 +27,32 @@ impl Lock {
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(e) => Err(Error::io("lock", shown(), &e.into())),
         }
+    }
+
+    /// Leaves word in the file of who holds it, for [`Lock::holder`].
+    pub fn sign(&mut self, word: &str) -> std::io::Result<()> {
+        self.0.set_len(0)?;
+        self.0.write_all_at(word.as_bytes(), 0)
+    }
+
+    /// What the holder has left word of; `None` when nobody holds the lock.
+    pub fn holder(path: &Path) -> Option<String> {
+        let file = File::open(path).ok()?;
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => {
+                let mut word = vec![0; 256];
+                let read = file.read_at(&mut word, 0).unwrap_or(0);
+                Some(String::from_utf8_lossy(&word[..read]).into_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the file at `path` is still the one that is locked.
+    pub fn is_at(&self, path: &Path) -> bool {
+        let place = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+        let own = self.0.metadata().map(place).ok();
+        own.is_some() && own == path.symlink_metadata().map(place).ok()
     }
 }
 
@@ -40,7 +67,12 @@ mod tests {
         let held = Lock::try_take(&path).unwrap();
         assert!(held.is_some());
         assert!(Lock::try_take(&path).unwrap().is_none());
+        let mut held = held.unwrap();
+        held.sign("who").unwrap();
+        assert_eq!(Lock::holder(&path).as_deref(), Some("who"));
+        assert!(held.is_at(&path));
         drop(held);
+        assert_eq!(Lock::holder(&path), None);
         assert!(Lock::try_take(&path).unwrap().is_some());
     }
 }

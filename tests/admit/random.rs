@@ -8,10 +8,11 @@ use crate::support::git::Sandbox;
 use crate::support::tree::check;
 
 /// A small generator of its own, so that a seed means the same for ever (splitmix64).
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,20 +20,24 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    fn one_in(&mut self, n: usize) -> bool {
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+    /// One of them.
+    pub fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
         from[self.below(from.len())]
     }
 }
 
-const NAMES: &[&str] = &[
+/// Names of files and folders, many of which mean something in a pattern.
+pub const NAMES: &[&str] = &[
     "a", "b", "ab", "aab", "A", "x.o", "a.o", "a b", "#a", "!a", "a ", "*", "[a]", "a\\", "\\",
     "é", "-", "]", "^", "a\tb", "B.O", ".a", "a[b", "z",
 ];
@@ -111,7 +116,8 @@ fn pattern(random: &mut Random) -> String {
     text
 }
 
-fn patterns(random: &mut Random) -> String {
+/// The text of an ignore file.
+pub fn patterns(random: &mut Random) -> String {
     let mut text = String::new();
     if random.one_in(12) {
         text.push('\u{feff}');
@@ -152,7 +158,7 @@ fn fill(random: &mut Random, dir: &Path, depth: usize, files: &mut Vec<std::path
 }
 
 /// Something with a `.git` in it that may or may not be a repository.
-fn nested(random: &mut Random, path: &Path) {
+pub fn nested(random: &mut Random, path: &Path) {
     std::fs::create_dir_all(path.join("s")).unwrap();
     std::fs::write(path.join("s/f"), "x").unwrap();
     let git = path.join(".git");
@@ -164,7 +170,7 @@ fn nested(random: &mut Random, path: &Path) {
 }
 
 /// The least that git takes for a git directory.
-fn bare(git: &Path, head: &str) {
+pub fn bare(git: &Path, head: &str) {
     for name in ["objects", "refs"] {
         std::fs::create_dir_all(git.join(name)).unwrap();
     }
@@ -205,8 +211,8 @@ fn track(random: &mut Random, sandbox: &Sandbox, files: &[std::path::PathBuf]) {
     }
 }
 
-fn case(seed: u64) {
-    let random = &mut Random(seed);
+/// A tree in a repository of a sandbox.
+pub fn repository(random: &mut Random) -> Sandbox {
     let mut sandbox = Sandbox::empty();
     let root = sandbox.root();
     bare(&root.join(".git"), "ref: refs/heads/main\n");
@@ -227,7 +233,19 @@ fn case(seed: u64) {
     } else if random.one_in(2) {
         track(random, &sandbox, &files);
     }
-    check(&sandbox, &root);
+    sandbox
+}
+
+/// A tree outside git.
+pub fn plain(random: &mut Random) -> Sandbox {
+    let sandbox = Sandbox::empty();
+    fill(random, &sandbox.root(), 0, &mut Vec::new());
+    sandbox
+}
+
+fn case(seed: u64) {
+    let sandbox = repository(&mut Random(seed));
+    check(&sandbox, &sandbox.root());
 }
 
 #[test]

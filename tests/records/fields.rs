@@ -7,7 +7,7 @@ use auwai::record::{
     Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, Plan,
     PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo, Rescan, RescanReason, Segment,
     SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status, Sync, SyncMode, Unread,
-    WatchBackend, Why,
+    WatchBackend, Watched, Why,
 };
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -88,6 +88,7 @@ pub fn known() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ("Done", "status", "/properties/tokens", names::<Done>()),
         ("Policy", "status", "/properties/policy", names::<Policy>()),
         ("Holder", "status", "/properties/active/items", names::<Holder>()),
+        ("Watched", "status", "/properties/watched/items", names::<Watched>()),
         ("Problem", "error", "", names::<Problem>()),
     ]
 }
@@ -125,6 +126,7 @@ fn a_schema_has_the_words_that_the_code_knows() {
         ("status", "/properties/fates/propertyNames/enum", names::<Fate>()),
         ("unread", "/properties/why/enum", names::<Why>()),
         ("sync", "/properties/mode/enum", names::<SyncMode>()),
+        ("status", "/properties/watched/items/properties/backend/enum", names::<WatchBackend>()),
         ("segment", "/properties/kind/enum", names::<SegmentKind>()),
         ("segment", "/properties/status/enum", names::<SegmentStatus>()),
     ] {

@@ -17,6 +17,7 @@ mod segments;
 mod show;
 mod source;
 mod status;
+mod sync;
 mod target;
 mod verify;
 mod why;
@@ -46,6 +47,7 @@ pub struct Ledger {
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
     Scan(scan::Args),
+    Sync(sync::Args),
     Files(files::Args),
     Why(why::Args),
     Chunks(chunks::Args),
@@ -72,6 +74,7 @@ impl Tool for Ledger {
     fn run(self, io: &mut Io<'_>) -> Result<()> {
         match self.verb {
             Verb::Scan(args) => scan::run(args, io),
+            Verb::Sync(args) => sync::run(args, io),
             Verb::Files(args) => files::run(args, io),
             Verb::Why(args) => why::run(args, io),
             Verb::Chunks(args) => chunks::run(args, io),

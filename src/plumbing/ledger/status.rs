@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::source::Source;
+use super::sync::state::Place;
 use super::target::{FullReadOptions, Repos, owner};
 use crate::cli::Io;
 use crate::error::Result;
-use crate::record::{self, Done, End, Status};
+use crate::record::{self, Done, End, Status, Watched};
 use crate::store::coverage::Coverage;
 use crate::store::ledger::Ledger;
 use crate::text::shown_tokens;
-use crate::workspace::Workspace;
+use crate::workspace::{Member, Workspace};
 
 /// Print where the full read stands
 ///
 /// One `status` record: segments, chunks and tokens, who has which segment, and the paths by fate.
-/// Without a plan the record has no `plan`, and the exit status is 0. With --repo, what the
+/// Without a plan the record has no `plan`, and the exit status is 0. What keeps an index up to
+/// date just now (`auwai watch`) is told too. With --repo, what the
 /// repository's own ledger says, a `repo` and a `status` record each, then `end`. The ledgers are
 /// taken as they are.
 #[derive(Debug, clap::Args)]
@@ -33,8 +35,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     }
     let workspace = args.target.workspace(io.world)?;
     let Some(coverage) = Coverage::find(&workspace.fullread_dir())? else {
-        let status = Status { fates: fates(&workspace)?, ..Status::default() };
-        return record::write(io.out, &status);
+        return record::write(io.out, &known(&workspace)?);
     };
     print(&coverage, &workspace, io)?;
     let exported = coverage.export_if_stale(owner(&workspace), (io.world.now)());
@@ -51,11 +52,38 @@ pub(super) fn print(coverage: &Coverage, workspace: &Workspace, io: &mut Io<'_>)
         segments: Some(counters.segments),
         chunks: counters.chunks,
         tokens: counters.tokens,
-        fates: fates(workspace)?,
         policy: Some(force.policy),
         active: coverage.holders()?,
+        ..known(workspace)?
     };
     record::write(io.out, &status)
+}
+
+/// What is known of a workspace without a plan.
+fn known(workspace: &Workspace) -> Result<Status> {
+    let watched = workspace.members().iter().filter_map(watched_member).collect();
+    Ok(Status { fates: fates(workspace)?, watched, ..Status::default() })
+}
+
+fn watched_member(member: &Member) -> Option<Watched> {
+    watched(&Source::member(member).ok()?)
+}
+
+/// The process that keeps a repository's index, if one does.
+fn watched(source: &Source) -> Option<Watched> {
+    let state = Place::of(&source.state).live()?;
+    let (batch, batch_at) = state.last_batch.map(|last| (last.n, last.at)).unzip();
+    Some(Watched {
+        repo: source.name.clone(),
+        pid: state.pid.into(),
+        since: state.started,
+        backend: state.backend,
+        batch,
+        batch_at,
+        watches: state.watches,
+        polled: state.polled,
+        error: state.last_error,
+    })
 }
 
 /// The paths by fate, over the members that are indexed.
@@ -79,7 +107,8 @@ fn of_repositories(args: &Args, io: &mut Io<'_>) -> Result<()> {
         let (chunks, tokens) = read(&ledger)?;
         let fates = ledger.totals()?.into_iter();
         let fates = fates.map(|(fate, totals)| (fate.as_str().to_string(), totals.files)).collect();
-        let status = Status { chunks, tokens, fates, ..Status::default() };
+        let watched = watched(&source).into_iter().collect();
+        let status = Status { chunks, tokens, fates, watched, ..Status::default() };
         record::write(io.out, &source.record(&ledger)?)?;
         record::write(io.out, &status)?;
     }

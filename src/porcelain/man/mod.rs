@@ -53,7 +53,7 @@ macro_rules! page {
 /// Every page, in the order in which to read them.
 pub const PAGES: &[Page] = &[
     page!("auwai" 1, "read whole repositories, a context window at a time, and prove it", ["help"]),
-    page!("auwai-index" 1, "bring the index up to date, and say what becomes of a path", ["index", "why"]),
+    page!("auwai-index" 1, "bring the index up to date, and say what becomes of a path", ["index", "watch", "why"]),
     page!("auwai-fullread" 1, "plan a full read, work through it, and verify it",
         ["plan", "next", "read", "done", "status", "verify", "unread", "run"]),
     page!("auwai-workspace" 1, "several repositories read as one", ["workspace"]),

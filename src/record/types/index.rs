@@ -183,6 +183,9 @@ pub struct Sync {
     pub kept_reads: u64,
     /// How the index was brought up to date.
     pub mode: SyncMode,
+    /// While watching: the watcher's batch up to which it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub batch: Option<u64>,
 }
 
 /// How an index was brought up to date.

@@ -14,7 +14,7 @@ use super::RepoPath;
 
 pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
-pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Why};
+pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Watched, Why};
 pub use stream::{End, Problem, Progress, Repo};
 pub use watch::{
     Barrier, Batch, Event, EventKind, EventOp, Ready, Rescan, RescanReason, WatchBackend,

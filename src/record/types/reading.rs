@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Policy;
+use super::{Policy, WatchBackend};
 use crate::record::{ByteRange, ChunkId, LineRange, SegmentId, Tokens};
 
 /// A chunk was delivered: the input of `auwai-ledger mark`.
@@ -151,4 +151,34 @@ pub struct Status {
     /// Who has which segment.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub active: Vec<Holder>,
+    /// What keeps the indexes up to date just now.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub watched: Vec<Watched>,
+}
+
+/// A process that keeps a repository's index up to date while files change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Watched {
+    /// The repository's name.
+    pub repo: String,
+    /// The process.
+    pub pid: u64,
+    /// Since when.
+    pub since: String,
+    /// How it watches; absent until the watcher has told.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub backend: Option<WatchBackend>,
+    /// The watcher's last batch that is in the index.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub batch: Option<u64>,
+    /// Since when it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub batch_at: Option<String>,
+    /// Directories that are watched.
+    pub watches: u64,
+    /// Directories that are looked at again and again, since no watch could be had.
+    pub polled: u64,
+    /// What went wrong last; absent when it went well since.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub error: Option<String>,
 }

@@ -63,6 +63,10 @@ fn remove(tx: &Transaction<'_>, file: i64, changes: &mut Changes) -> Work<()> {
 }
 
 fn forget(tx: &Transaction<'_>, id: ChunkId, changes: &mut Changes) -> Work<()> {
+    let mut free = tx.prepare_cached(
+        "INSERT OR IGNORE INTO freed SELECT id FROM marks WHERE id = ?1 AND given = 0",
+    )?;
+    free.execute([id.0 as i64])?;
     let mut delete = tx.prepare_cached("DELETE FROM chunk_ids WHERE id = ?1")?;
     changes.removed += delete.execute([id.0 as i64])? as u64;
     Ok(())

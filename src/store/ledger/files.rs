@@ -153,24 +153,62 @@ const ROW: &str = "SELECT id, key, fate, detail, size, hash, encoding, untermina
 impl Ledger {
     /// Every path with its stat data, by [`RepoPath::to_key`].
     pub fn known(&self) -> Result<FxHashMap<Box<[u8]>, Known>> {
+        let count: u64 = self
+            .db
+            .read(|c| Ok(c.query_row("SELECT count(*) FROM files", [], |row| row.get(0))?))?;
+        let size = usize::try_from(count).unwrap_or_default();
+        let mut all = FxHashMap::with_capacity_and_hasher(size, FxBuildHasher);
+        self.each_known("", [], |key, known| {
+            all.insert(key, known);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The same for a path and all below it.
+    pub fn known_within(&self, path: &RepoPath) -> Result<Vec<(Box<[u8]>, Known)>> {
+        let (key, mut all) = (path.to_key(), Vec::new());
+        // Below are the keys that go on with NUL, the separator.
+        let bounds = [key.clone(), [&key[..], b"\0"].concat(), [&key[..], b"\x01"].concat()];
+        let within = "WHERE key = ?1 OR key >= ?2 AND key < ?3";
+        self.each_known(within, bounds, |key, known| {
+            all.push((key, known));
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Calls `each` for every path with its stat data, or those that `filter` says, in no order.
+    fn each_known<const N: usize>(
+        &self,
+        filter: &str,
+        bounds: [Vec<u8>; N],
+        mut each: impl FnMut(Box<[u8]>, Known) -> Result<()>,
+    ) -> Result<()> {
         self.db.read(|c| {
-            let count: u64 = c.query_row("SELECT count(*) FROM files", [], |row| row.get(0))?;
-            let size = usize::try_from(count).unwrap_or_default();
-            let mut query = c.prepare("SELECT id, key, fate, detail, stat, racy FROM files")?;
-            let mut rows = query.query([])?;
-            let mut all = FxHashMap::with_capacity_and_hasher(size, FxBuildHasher);
+            let query = format!("SELECT id, key, fate, detail, stat, racy FROM files {filter}");
+            let mut query = c.prepare_cached(&query)?;
+            let mut rows = query.query(rusqlite::params_from_iter(bounds))?;
             while let Some(row) = rows.next()? {
                 let key: Box<[u8]> = row.get_ref(1)?.as_blob().unwrap_or_default().into();
-                let known = Known {
-                    id: row.get(0)?,
-                    fate: fate_of(row.get(2)?),
-                    detail: row.get::<_, Option<String>>(3)?.map(String::into_boxed_str),
-                    stat: row.get(4)?,
-                    racy: row.get(5)?,
-                };
-                all.insert(key, known);
+                each(key, read_known(row)?)?;
             }
-            Ok(all)
+            Ok(())
+        })
+    }
+
+    /// The nearest to the root of the paths above `path` that have a row.
+    pub fn row_above(&self, path: &RepoPath) -> Result<Option<RepoPath>> {
+        let bytes = path.as_bytes();
+        let above = memchr::memchr_iter(b'/', bytes).filter_map(|end| RepoPath::new(&bytes[..end]));
+        self.db.read(|c| {
+            let mut query = c.prepare_cached("SELECT 1 FROM files WHERE key = ?1")?;
+            for path in above {
+                if query.exists([path.to_key()])? {
+                    return Ok(Some(path));
+                }
+            }
+            Ok(None)
         })
     }
 
@@ -253,6 +291,16 @@ fn id_range(prefix: &str) -> Option<(i64, i64)> {
 
 pub(super) fn fate_of(number: i64) -> Fate {
     usize::try_from(number).ok().and_then(|n| Fate::ALL.get(n)).copied().unwrap_or(Fate::Unreadable)
+}
+
+fn read_known(row: &rusqlite::Row<'_>) -> rusqlite::Result<Known> {
+    Ok(Known {
+        id: row.get(0)?,
+        fate: fate_of(row.get(2)?),
+        detail: row.get::<_, Option<String>>(3)?.map(String::into_boxed_str),
+        stat: row.get(4)?,
+        racy: row.get(5)?,
+    })
 }
 
 fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {

@@ -1,7 +1,7 @@
 //! The reads' side of a ledger: which chunks are read, by whom, and what becomes of a read when its
 //! chunk vanishes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -71,10 +71,9 @@ impl Ledger {
             if freed.is_empty() {
                 return Ok(0);
             }
-            let takers = takers(tx, &freed)?;
             let mut moved = 0;
             for read in freed {
-                moved += u64::from(give(tx, &read, &takers, at)?);
+                moved += u64::from(give(tx, &read, at)?);
             }
             Ok(moved)
         })
@@ -176,10 +175,14 @@ struct Freed {
 }
 
 fn freed(tx: &Transaction<'_>) -> Work<Vec<Freed>> {
-    let mut query = tx.prepare(
-        "SELECT id, body, file, since FROM marks m
-         WHERE given = 0 AND NOT EXISTS (SELECT 1 FROM chunk_ids c WHERE c.id = m.id)
-         ORDER BY key, id",
+    let mut settle = tx.prepare_cached(
+        "DELETE FROM freed WHERE EXISTS (SELECT 1 FROM chunk_ids c WHERE c.id = freed.id)
+         OR NOT EXISTS (SELECT 1 FROM marks m WHERE m.id = freed.id AND m.given = 0)",
+    )?;
+    settle.execute([])?;
+    let mut query = tx.prepare_cached(
+        "SELECT m.id, m.body, m.file, m.since FROM freed CROSS JOIN marks m USING (id)
+         ORDER BY m.key, m.id",
     )?;
     let rows = query.query_map([], |row| {
         Ok(Freed { id: row.get(0)?, body: row.get(1)?, file: row.get(2)?, since: row.get(3)? })
@@ -187,38 +190,24 @@ fn freed(tx: &Transaction<'_>) -> Work<Vec<Freed>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Unread chunks that have the body of a freed read, with the change that brought each.
-type Takers = HashMap<i64, Vec<(i64, ChunkId)>>;
-
-fn takers(tx: &Transaction<'_>, freed: &[Freed]) -> Work<Takers> {
-    let mut takers: Takers = freed.iter().map(|read| (half(&read.body), Vec::new())).collect();
-    let oldest = freed.iter().map(|read| read.since).min().unwrap_or(0);
-    let mut query = tx.prepare(
-        "SELECT c.id, c.body, c.added FROM chunk_ids c
-         WHERE c.added > ?1
+/// The unread chunks that have the body of a freed read and came after it.
+fn takers(tx: &Transaction<'_>, read: &Freed) -> Work<Vec<Place>> {
+    // The first term is that of the index, which the second implies but SQLite cannot know.
+    let mut query = tx.prepare_cached(
+        "SELECT c.id FROM chunk_ids c WHERE c.body = ?1 AND c.added > 1 AND c.added > ?2
          AND NOT EXISTS (SELECT 1 FROM marks m WHERE m.id = c.id AND m.given = 0)",
     )?;
-    let mut rows = query.query([oldest])?;
-    while let Some(row) = rows.next()? {
-        if let Some(list) = takers.get_mut(&row.get(1)?) {
-            list.push((row.get(2)?, ChunkId(row.get::<_, i64>(0)? as u64)));
-        }
+    let ids = query.query_map(params![half(&read.body), read.since], |row| row.get::<_, i64>(0))?;
+    let mut fit = Vec::new();
+    for id in ids {
+        let place = place(tx, ChunkId(id? as u64))?;
+        fit.extend(place.filter(|place| place.cut.body == read.body));
     }
-    Ok(takers)
+    Ok(fit)
 }
 
-fn give(tx: &Transaction<'_>, read: &Freed, takers: &Takers, at: &str) -> Work<bool> {
-    let mut fit = Vec::new();
-    for (added, id) in takers.get(&half(&read.body)).into_iter().flatten() {
-        let free = !tx
-            .prepare_cached("SELECT 1 FROM marks WHERE id = ?1 AND given = 0")?
-            .exists([id.0 as i64])?;
-        if let Some(place) =
-            place(tx, *id)?.filter(|p| free && *added > read.since && p.cut.body == read.body)
-        {
-            fit.push(place);
-        }
-    }
+fn give(tx: &Transaction<'_>, read: &Freed, at: &str) -> Work<bool> {
+    let fit = takers(tx, read)?;
     let best =
         fit.into_iter().min_by_key(|p| (p.hash != read.file, p.key.clone(), p.cut.bytes.from));
     let Some(place) = best else { return Ok(false) };

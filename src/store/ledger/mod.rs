@@ -24,7 +24,7 @@ static KIND: Kind = Kind {
     name: "ledger",
     // "auwL"
     application_id: 0x6175_774c,
-    migrations: &[include_str!("schema.sql")],
+    migrations: &[include_str!("schema.sql"), include_str!("freed.sql")],
 };
 
 /// An open ledger.
@@ -92,6 +92,20 @@ impl Ledger {
             }
             Ok(())
         })
+    }
+
+    /// Waits until no other process brings the index up to date; dropped with the value. Without
+    /// it, what one has read before a change could be written after what another has read since.
+    ///
+    /// A copy is nobody else's: it needs none.
+    ///
+    /// # Errors
+    /// When the lock's file cannot be made.
+    pub fn turn(&self) -> Result<Option<std::fs::File>> {
+        match self.db.is_copy() {
+            true => Ok(None),
+            false => super::db::lock(&self.db.path().with_extension("lock")).map(Some),
+        }
     }
 
     /// Shortens the write-ahead log after bulk work.

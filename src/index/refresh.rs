@@ -1,0 +1,145 @@
+//! What a scan and a sync share: entries come from a source, this is compared with what the ledger
+//! knows, worker threads read what differs, and the calling thread writes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use rustc_hash::FxHashMap;
+
+use super::content::ContentReader;
+use super::open::{Outcome, detail, fate, read_entry, stat_bytes};
+use super::stat::Young;
+use super::write::Writer;
+use crate::beneath::Root;
+use crate::error::{Error, Result};
+use crate::record::Fate;
+use crate::store::ledger::{Known, Ledger};
+use crate::text::Tokenizer;
+use crate::walk::{Entry, Kind};
+
+/// How many files wait between two stages.
+const QUEUE: usize = 4096;
+
+/// What the ledger knows of the paths that a source accounts for, by key.
+pub type KnownRows = FxHashMap<Box<[u8]>, Known>;
+
+/// What every thread knows.
+pub struct Work<'a> {
+    /// Where the files are.
+    pub root: &'a Root,
+    /// What to count with.
+    pub tokenizer: Tokenizer,
+    /// Which times are too young to be trusted.
+    pub young: Young,
+    /// Whether to read every file.
+    pub anew: bool,
+    /// Paths that are as they were: nothing more is done about them.
+    pub unchanged: AtomicU64,
+}
+
+/// An entry to read, and its row if it has one.
+struct Job {
+    entry: Entry,
+    known: Option<i64>,
+}
+
+/// What came of a job.
+pub struct Done {
+    /// The row that the path had.
+    pub known: Option<i64>,
+    /// What is there.
+    pub outcome: Outcome,
+}
+
+/// Makes the ledger say what `source` finds: entries that differ from the rows of `known` are read
+/// and written, and rows that met no entry are taken out. `source` runs beside `known`.
+pub fn refresh<T: Send>(
+    work: &Work<'_>,
+    threads: usize,
+    source: impl FnOnce(&(dyn Fn(Vec<Entry>) + Sync)) -> Result<T> + Send,
+    known: impl FnOnce(&Ledger) -> Result<KnownRows>,
+    writer: &mut Writer<'_>,
+) -> Result<T> {
+    let (found, entries) = bounded(QUEUE);
+    let (jobs, todo) = bounded(QUEUE);
+    let (done, outcomes) = bounded(QUEUE);
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(move || {
+            source(&|batch| {
+                // The receiver is gone only when the work has failed.
+                let _ = found.send(batch);
+            })
+        });
+        let known = known(writer.ledger())?;
+        writer.expect(known.len())?;
+        let sorting = scope.spawn(move || sort(work, known, &entries, &jobs));
+        for _ in 0..threads.max(1) {
+            let (todo, done) = (todo.clone(), done.clone());
+            scope.spawn(move || read_all(work, &todo, &done));
+        }
+        drop((todo, done));
+        let written = outcomes.iter().try_for_each(|done| {
+            writer.tell(work.unchanged.load(Ordering::Relaxed));
+            writer.take(done)
+        });
+        drop(outcomes);
+        let gone = join(sorting)?;
+        let told = join(looking)??;
+        written?;
+        writer.forget(gone)?;
+        Ok(told)
+    })
+}
+
+fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> Result<T> {
+    thread.join().map_err(|_| Error::failed("bug", "a thread of the scan panicked"))
+}
+
+/// Passes on what differs from the ledger, and returns the rows of what was not found.
+fn sort(
+    work: &Work<'_>,
+    mut known: KnownRows,
+    entries: &Receiver<Vec<Entry>>,
+    jobs: &Sender<Job>,
+) -> Vec<i64> {
+    let mut key = Vec::new();
+    for entry in entries.iter().flatten() {
+        key.clear();
+        entry.path.push_key(&mut key);
+        let before = known.remove(key.as_slice());
+        if !work.anew && before.as_ref().is_some_and(|before| is_unchanged(&entry, before)) {
+            work.unchanged.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        let job = Job { entry, known: before.map(|before| before.id) };
+        if jobs.send(job).is_err() {
+            break;
+        }
+    }
+    known.into_values().map(|known| known.id).collect()
+}
+
+fn is_unchanged(entry: &Entry, known: &Known) -> bool {
+    match entry.kind {
+        Kind::File => {
+            matches!(known.fate, Fate::Text | Fate::Binary)
+                && !known.racy
+                && known.stat.is_some()
+                && known.stat == stat_bytes(entry)
+        }
+        _ => {
+            known.fate == fate(&entry.kind)
+                && known.detail.as_deref() == detail(&entry.kind).as_deref()
+        }
+    }
+}
+
+fn read_all(work: &Work<'_>, todo: &Receiver<Job>, done: &Sender<Done>) {
+    let mut reader = ContentReader::new(work.tokenizer);
+    for Job { entry, known } in todo {
+        let outcome = read_entry(work.root, entry, work.young, &mut reader);
+        if done.send(Done { known, outcome }).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Some paths brought up to date: after it the ledger says of them, and of all below them, what a
+//! scan of the whole tree would say.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+
+use super::refresh::{KnownRows, Work, refresh};
+use super::scan::{Options, open_root, settled_tokenizer};
+use super::stat::Young;
+use super::write::Writer;
+use crate::admit::Policy;
+use crate::error::Result;
+use crate::record::{self, RepoPath, SyncMode};
+use crate::store::ledger::Ledger;
+use crate::walk::{self, Entry};
+
+/// What a sync did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Synced {
+    /// The record of it.
+    pub sync: record::Sync,
+    /// In git: one of the paths looked at that differs, or has something below it that differs,
+    /// from git's index.
+    pub dirty: Option<RepoPath>,
+}
+
+/// Brings `paths`, and all below them, up to date. The ledger must hold a finished scan.
+///
+/// # Errors
+/// As [`super::scan`].
+pub fn sync(
+    policy: &Policy,
+    ledger: &mut Ledger,
+    paths: &BTreeSet<RepoPath>,
+    options: &Options<'_>,
+) -> Result<Synced> {
+    let folder = open_root(policy.root_path())?;
+    let _turn = ledger.turn()?;
+    let tokenizer = settled_tokenizer(ledger)?;
+    let mut look = Look::default();
+    for path in paths {
+        look.at(path, policy, ledger)?;
+    }
+    let known = look.known(ledger)?;
+    let (young, unchanged) = (Young::at(options.now), AtomicU64::new(0));
+    let work = Work { root: &folder, tokenizer, young, anew: false, unchanged };
+    let threads = options.threads.min(look.entries.len());
+    let mut progress = |_| {};
+    let mut writer = Writer::new(ledger, false, &mut progress)?;
+    let entries = look.entries;
+    let source = |sink: &(dyn Fn(Vec<Entry>) + Sync)| {
+        sink(entries);
+        Ok(())
+    };
+    refresh(&work, threads, source, |_| Ok(known), &mut writer)?;
+    let sync = writer.finish(SyncMode::Incremental, options)?;
+    Ok(Synced { sync, dirty: look.dirty })
+}
+
+/// What was found at some paths, each looked at once.
+#[derive(Default)]
+struct Look {
+    entries: Vec<Entry>,
+    /// What the entries account for: in the order of the tree, none within another.
+    covered: Vec<RepoPath>,
+    dirty: Option<RepoPath>,
+}
+
+impl Look {
+    /// Looks at one path; paths must come in the order of the tree.
+    fn at(&mut self, path: &RepoPath, policy: &Policy, ledger: &Ledger) -> Result<()> {
+        if self.covered.last().is_some_and(|last| path.is_within(last)) {
+            return Ok(());
+        }
+        // A row above stands for all below it, or has gone: the look goes from there.
+        let above = ledger.row_above(path)?;
+        let found = Mutex::new(Vec::new());
+        let sink = |batch| found.lock().unwrap_or_else(PoisonError::into_inner).extend(batch);
+        let revisit = walk::revisit(policy, above.as_ref().unwrap_or(path), &sink)?;
+        // The tree may have changed since the last look: the later one counts.
+        while self.covered.last().is_some_and(|last| last.is_within(&revisit.covered)) {
+            self.covered.pop();
+            self.entries.retain(|entry| !entry.path.is_within(&revisit.covered));
+        }
+        self.entries.extend(found.into_inner().unwrap_or_else(PoisonError::into_inner));
+        if revisit.dirty {
+            self.dirty = Some(revisit.covered.clone());
+        }
+        self.covered.push(revisit.covered);
+        Ok(())
+    }
+
+    /// The rows of what was looked at.
+    fn known(&self, ledger: &Ledger) -> Result<KnownRows> {
+        let mut known = KnownRows::default();
+        for path in &self.covered {
+            known.extend(ledger.known_within(path)?);
+        }
+        Ok(known)
+    }
+}

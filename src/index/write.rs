@@ -1,0 +1,148 @@
+//! How outcomes get into the ledger: batch by batch, and at the end the reads that move.
+
+use super::open::Outcome;
+use super::refresh::Done;
+use super::scan::Options;
+use crate::admit::Policy;
+use crate::error::Result;
+use crate::record::{Progress, RepoPath, Sync, SyncMode};
+use crate::store::ledger::{Batch, Changes, Ledger};
+use crate::text::chunk_id;
+
+/// How many files a transaction takes, and how many chunks: they bound the write-ahead log, the
+/// memory, and what a crash undoes. Chunk ids are random keys, so that every transaction dirties
+/// most pages of their table: fewer and larger ones write less.
+const BATCH: (usize, usize) = (16_384, 131_072);
+
+/// How many files go by between two words of progress.
+const TELL: u64 = 1000;
+
+/// Collects outcomes and writes them batch by batch.
+pub struct Writer<'a> {
+    ledger: &'a mut Ledger,
+    change: i64,
+    batch: Batch,
+    sum: Changes,
+    files: u64,
+    of_files: Option<u64>,
+    bytes: u64,
+    chunks: usize,
+    progress: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a> Writer<'a> {
+    /// Writes into the ledger, as its next change.
+    pub fn new(
+        ledger: &'a mut Ledger,
+        anew: bool,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Result<Self> {
+        let change = ledger.change()? + 1;
+        let batch = Batch { anew, ..Batch::default() };
+        let sum = Changes::default();
+        let (files, bytes, chunks, of_files) = (0, 0, 0, None);
+        Ok(Writer { ledger, change, batch, sum, files, of_files, bytes, chunks, progress })
+    }
+
+    /// What is being written.
+    pub fn ledger(&self) -> &Ledger {
+        self.ledger
+    }
+
+    /// The same, to note facts in.
+    pub fn ledger_mut(&mut self) -> &mut Ledger {
+        self.ledger
+    }
+
+    /// Notes how many paths the last scan found, if it came to its end: about as many as there are.
+    pub fn expect(&mut self, known: usize) -> Result<()> {
+        self.of_files = self.ledger.meta("scanned")?.map(|_| known as u64);
+        Ok(())
+    }
+
+    /// Counts one more path, and says now and then how far the scan is.
+    pub fn tell(&mut self, unchanged: u64) {
+        self.files += 1;
+        if self.files.is_multiple_of(TELL) {
+            let files = self.files + unchanged;
+            (self.progress)(Progress { files, bytes: self.bytes, of_files: self.of_files });
+        }
+    }
+
+    /// Takes what came of one path.
+    pub fn take(&mut self, done: Done) -> Result<()> {
+        match done.outcome {
+            Outcome::Row(row) => {
+                if let Some(content) = &row.content {
+                    self.bytes += content.size;
+                    self.chunks += content.cuts.len();
+                }
+                self.batch.rows.push(*row);
+            }
+            Outcome::Gone => self.batch.gone.extend(done.known),
+        }
+        match self.batch.rows.len() >= BATCH.0 || self.chunks >= BATCH.1 {
+            true => self.write(),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes out rows, and writes what is left to write.
+    pub fn forget(&mut self, gone: Vec<i64>) -> Result<()> {
+        self.batch.gone.extend(gone);
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<()> {
+        if !self.batch.is_empty() {
+            let changes = self.ledger.apply(&self.batch, self.change, &name_chunk)?;
+            self.sum += changes;
+            self.batch.clear();
+            self.chunks = 0;
+        }
+        Ok(())
+    }
+
+    /// Moves the reads of what has vanished, and tells what was done.
+    pub fn finish(self, mode: SyncMode, options: &Options<'_>) -> Result<Sync> {
+        let changed = self.sum != Changes::default();
+        let kept_reads = if changed { self.ledger.move_reads(options.at)? } else { 0 };
+        if changed || self.ledger.meta("scanned")?.is_none() {
+            let change = self.change.to_string();
+            let facts = [("changes", change.as_str()), ("scanned", options.at), ("anew", "0")];
+            self.ledger.set_meta(&facts)?;
+            if mode == SyncMode::Full {
+                self.ledger.checkpoint();
+            }
+        }
+        Ok(Sync {
+            repo: options.name.to_string(),
+            files: self.sum.files,
+            chunks_added: self.sum.added,
+            chunks_removed: self.sum.removed,
+            kept_reads,
+            mode,
+            batch: None,
+        })
+    }
+}
+
+fn name_chunk(path: &RepoPath, body: &[u8; 32], occurrence: u32) -> crate::record::ChunkId {
+    chunk_id(path, &blake3::Hash::from_bytes(*body), occurrence)
+}
+
+/// Notes the state of git, for the records that carry it.
+pub fn note_git(
+    ledger: &mut Ledger,
+    policy: &Policy,
+    head: Option<&str>,
+    dirty: bool,
+) -> Result<()> {
+    let dirty = if policy.in_git() { dirty.to_string() } else { String::new() };
+    for (key, value) in [("head", head.unwrap_or_default()), ("dirty", dirty.as_str())] {
+        if ledger.meta(key)?.as_deref() != Some(value) {
+            ledger.set_meta(&[(key, value)])?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! How often the whole tree is scanned: at once at first, ever more rarely when asked again and
+//! again, and at once again after a time of quiet.
+
+use std::time::{Duration, Instant};
+
+/// So many scans come at once.
+const AT_ONCE: u32 = 3;
+/// The time to wait after the scan before, when more are asked for; it doubles each time.
+const FIRST: Duration = Duration::from_millis(100);
+/// It grows no further than this, and this long without a scan is quiet.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// When the next scan may begin.
+#[derive(Debug, Default)]
+pub struct Backoff {
+    scans: u32,
+    last: Option<Instant>,
+}
+
+impl Backoff {
+    /// A scan is wanted: when it may begin.
+    pub fn ask(&mut self, now: Instant) -> Instant {
+        let Some(last) = self.last else { return now };
+        if now.duration_since(last) >= LONGEST {
+            self.scans = 0;
+        }
+        match self.scans.checked_sub(AT_ONCE) {
+            None => now,
+            Some(more) => now.max(last + (FIRST * 2u32.saturating_pow(more.min(7))).min(LONGEST)),
+        }
+    }
+
+    /// A scan has ended.
+    pub fn note(&mut self, now: Instant) {
+        self.scans = self.scans.saturating_add(1);
+        self.last = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storm_makes_a_handful_of_scans() {
+        let (mut backoff, start) = (Backoff::default(), Instant::now());
+        let (mut now, mut begun) = (start, Vec::new());
+        while now < start + Duration::from_secs(1) {
+            if backoff.ask(now) <= now {
+                begun.push(now.duration_since(start).as_millis());
+                backoff.note(now);
+            }
+            now += Duration::from_millis(10);
+        }
+        assert_eq!(begun, [0, 10, 20, 120, 320, 720]);
+    }
+
+    #[test]
+    fn it_waits_no_longer_than_ten_seconds_and_forgets_after_quiet() {
+        let (mut backoff, start) = (Backoff::default(), Instant::now());
+        (0..40).for_each(|_| backoff.note(start));
+        assert_eq!(backoff.ask(start), start + LONGEST);
+        let later = start + LONGEST;
+        assert_eq!(backoff.ask(later), later);
+        backoff.note(later);
+        assert_eq!(backoff.ask(later), later);
+    }
+}

@@ -1,0 +1,176 @@
+//! The loop: wait, take all that has been told, bring the index up to date, tell.
+
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::backoff::Backoff;
+use super::input::{Change, Input, Taken};
+use super::keeper::Keeper;
+use crate::cli::{Io, Signals};
+use crate::error::{Error, Kind, Result};
+use crate::plumbing::ledger::flush;
+use crate::record;
+
+/// Events that no batch ends are taken when nothing has come for so long.
+const REST: Duration = Duration::from_millis(100);
+
+/// After a failure it is tried again, first so soon, then ever later, at most this late.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
+
+/// Follows standard input to its end.
+///
+/// # Errors
+/// A bad input's, when what came before it is done.
+pub fn run(keeper: Keeper, max_files: usize, io: &mut Io<'_>) -> Result<()> {
+    let cannot = |e: &std::io::Error| Error::io("wait for", "standard input", e);
+    let (wake, woken) = UnixStream::pair().map_err(|e| cannot(&e))?;
+    woken.set_nonblocking(true).map_err(|e| cannot(&e))?;
+    let (signals, stop) = Signals::catch_and_wake()?;
+    let input = Input::read(rustix::stdio::stdin(), wake, max_files)?;
+    let todo = Todo { change: Change::default(), since: None, due: None, failures: 0 };
+    let backoff = Backoff::default();
+    let mut follow = Follow { keeper, input, woken, signals, stop, max_files, todo, backoff };
+    let done = follow.run(io);
+    if done.as_ref().is_err_and(|error| error.kind() == Kind::Closed) {
+        follow.keeper.end(io.world)?;
+    }
+    follow.signals.obey();
+    done
+}
+
+struct Follow {
+    keeper: Keeper,
+    input: Input,
+    woken: UnixStream,
+    signals: Signals,
+    stop: OwnedFd,
+    max_files: usize,
+    todo: Todo,
+    backoff: Backoff,
+}
+
+/// What is to be done, and when.
+struct Todo {
+    change: Change,
+    /// When the last event came that no batch has ended.
+    since: Option<Instant>,
+    /// When the change may be done.
+    due: Option<Instant>,
+    /// How often doing it has failed.
+    failures: u32,
+}
+
+impl Follow {
+    fn run(&mut self, io: &mut Io<'_>) -> Result<()> {
+        loop {
+            let gone = !self.wait()?;
+            if self.signals.any() || gone {
+                return Err(Error::closed());
+            }
+            let end = self.take(io)?;
+            if end.is_some() || self.todo.due.is_some_and(|due| due <= Instant::now()) {
+                self.work(io)?;
+            }
+            if let Some(end) = end {
+                return self.finish(end, io);
+            }
+        }
+    }
+
+    /// Waits until something has come or is due; `false` when the reader of our output has gone.
+    fn wait(&mut self) -> Result<bool> {
+        let rest = self.todo.since.map(|since| since + REST);
+        let until = self.todo.due.into_iter().chain(rest).min();
+        let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let stdout = rustix::stdio::stdout();
+        let mut fds = [
+            PollFd::new(&self.woken, PollFlags::IN),
+            PollFd::new(&self.stop, PollFlags::IN),
+            PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty()),
+        ];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(e) => return Err(Error::io("wait for", "standard input", &e.into())),
+        }
+        let gone = fds[2].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+        let _ = self.woken.read(&mut [0; 64]);
+        Ok(!gone)
+    }
+
+    /// Takes what has been told, and settles when it is done; returns how the input has ended.
+    fn take(&mut self, io: &mut Io<'_>) -> Result<Option<Result<()>>> {
+        let now = Instant::now();
+        let rested = self.todo.since.is_some_and(|since| now >= since + REST);
+        let Taken { change, came, more, end } = self.input.take(rested);
+        self.todo.since = if came { Some(now) } else { self.todo.since }.filter(|_| more);
+        if !change.is_empty() {
+            self.todo.change.merge(change, self.max_files);
+            self.settle(now, io)?;
+        }
+        Ok(end)
+    }
+
+    fn settle(&mut self, now: Instant, io: &mut Io<'_>) -> Result<()> {
+        match self.keeper.wants_scan(&self.todo.change) {
+            Ok(full) => {
+                self.todo.change.all |= full;
+                self.todo.due = Some(if full { self.backoff.ask(now) } else { now });
+            }
+            Err(error) => self.fail(error, io)?,
+        }
+        Ok(())
+    }
+
+    /// Does what is to be done. What fails is tried again as a whole.
+    fn work(&mut self, io: &mut Io<'_>) -> Result<()> {
+        if self.todo.change.is_empty() {
+            return Ok(());
+        }
+        let signals = &self.signals;
+        match self.keeper.round(&self.todo.change, io.world, &mut || signals.obey()) {
+            Ok(sync) => {
+                if sync.mode == record::SyncMode::Full {
+                    self.backoff.note(Instant::now());
+                }
+                let since = self.todo.since;
+                self.todo = Todo { change: Change::default(), since, due: None, failures: 0 };
+                record::write(io.out, &sync).and_then(|()| flush(io.out))
+            }
+            Err(error) => self.fail(error, io),
+        }
+    }
+
+    fn fail(&mut self, error: Error, io: &mut Io<'_>) -> Result<()> {
+        if error.code() == "watched" {
+            return Err(error);
+        }
+        if self.keeper.failed(&error).unwrap_or(true) {
+            io.say("auwai-ledger", &format!("{error}; it is tried again"));
+            error.hints().iter().for_each(|hint| io.hint(hint));
+        }
+        let delay = AGAIN.0.saturating_mul(2u32.saturating_pow(self.todo.failures)).min(AGAIN.1);
+        self.todo.failures = self.todo.failures.saturating_add(1);
+        self.todo.change.all = true;
+        self.todo.due = Some(Instant::now() + delay);
+        Ok(())
+    }
+
+    /// Ends with the input: by its fault, or by what could not be done.
+    fn finish(&mut self, end: Result<()>, io: &mut Io<'_>) -> Result<()> {
+        if let Err(error) = &end {
+            self.keeper.failed(error)?;
+            return end;
+        }
+        if self.todo.failures > 0 {
+            let message = "the input ended before the index could be brought up to date";
+            return Err(Error::failed("behind", message).hint("scan the tree: `auwai index`"));
+        }
+        self.keeper.end(io.world)
+    }
+}

@@ -1,0 +1,231 @@
+//! What keeps one repository's index: the lock, the ledger, the rules, and the state that it tells.
+
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use super::input::Change;
+use super::state::{LastBatch, LastScan, Place, WatchState};
+use crate::cli::World;
+use crate::error::{Error, Result};
+use crate::index::{Follower, Options};
+use crate::plumbing::ledger::source::{Source, surroundings};
+use crate::record::{Sync, SyncMode};
+use crate::store::ledger::Ledger;
+use crate::text::Tokenizer;
+use crate::workspace::Lock;
+
+/// A process that asks who has the lock holds it for a moment: so often is it tried, and so long
+/// apart.
+const TRIES: (u32, Duration) = (5, Duration::from_millis(10));
+
+/// Keeps the index of a repository.
+pub struct Keeper {
+    source: Source,
+    threads: usize,
+    follower: Follower,
+    ledger: Option<Open>,
+    place: Place,
+    /// None: another process keeps the index, and the state is its own.
+    lock: Option<Lock>,
+    state: WatchState,
+}
+
+/// An open ledger, and which file it is.
+struct Open {
+    ledger: Ledger,
+    file: (u64, u64),
+}
+
+impl Keeper {
+    /// Keeps the index as the only one.
+    ///
+    /// # Errors
+    /// `watched` when another process does; what keeps the rules or the state from being opened.
+    pub fn locked(source: Source, threads: usize, world: &World) -> Result<Keeper> {
+        let keeper = Self::for_once(source, threads, world)?;
+        if keeper.lock.is_none() {
+            return Err(keeper.taken());
+        }
+        keeper.tell()?;
+        let tokenizer = keeper.tokenizer();
+        std::thread::spawn(move || tokenizer.load());
+        Ok(keeper)
+    }
+
+    /// Brings the index up to date once, perhaps beside another process that keeps it.
+    ///
+    /// # Errors
+    /// What keeps the rules or the state from being opened.
+    pub fn for_once(source: Source, threads: usize, world: &World) -> Result<Keeper> {
+        let follower = Follower::open(&source.root, surroundings(world), &source.only)?;
+        source.state.create()?;
+        let (place, started) = (Place::of(&source.state), world.timestamp());
+        let lock = lock(&place, &started)?;
+        let state = WatchState { pid: std::process::id(), started, ..WatchState::default() };
+        Ok(Keeper { source, threads, follower, ledger: None, place, lock, state })
+    }
+
+    fn taken(&self) -> Error {
+        let (pid, since) = self.place.holder().unwrap_or_default();
+        let root = self.source.shown_root();
+        let message = format!("process {pid} keeps the index of '{root}' since {since}");
+        Error::failed("watched", message)
+            .hint(format!("it goes on by itself; see `auwai-ledger status --repo {root}`"))
+    }
+
+    fn tokenizer(&self) -> Tokenizer {
+        let noted = self.source.ledger().and_then(|ledger| ledger.meta("tokenizer"));
+        noted.ok().flatten().and_then(|name| name.parse().ok()).unwrap_or_default()
+    }
+
+    /// Scans once, and tells that it has ended.
+    ///
+    /// # Errors
+    /// The scan's.
+    pub fn once(mut self, world: &World) -> Result<Sync> {
+        let all = Change { all: true, ..Change::default() };
+        let sync = self.round(&all, world, &mut || {});
+        match sync {
+            Ok(_) => self.end(world)?,
+            Err(ref error) => self.failed(error).map(drop)?,
+        }
+        sync
+    }
+
+    /// Whether a change calls for a scan of the whole tree.
+    ///
+    /// # Errors
+    /// The ledger's; those of the rules.
+    pub fn wants_scan(&mut self, change: &Change) -> Result<bool> {
+        let fresh = self.open()?;
+        let Some(open) = &self.ledger else { return Ok(true) };
+        Ok(change.all || fresh || self.follower.wants_scan(&open.ledger, &change.paths)?)
+    }
+
+    /// Opens the ledger where it is not open, or where its file is another one now; whether so.
+    fn open(&mut self) -> Result<bool> {
+        let path = self.source.state.ledger();
+        let file = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+        let there = path.metadata().ok().map(file);
+        if self.ledger.as_ref().is_some_and(|open| there == Some(open.file)) {
+            return Ok(false);
+        }
+        let known = self.ledger.take().is_some();
+        // A root that has gone must not be made anew for the state in it.
+        self.source.open_root()?;
+        self.source.state.create()?;
+        self.lock_again()?;
+        let ledger = Ledger::open_or_create(&path)?;
+        let file = path.metadata().map(file).unwrap_or_default();
+        self.ledger = Some(Open { ledger, file });
+        Ok(known)
+    }
+
+    /// With the state folder the lock may have gone, too.
+    fn lock_again(&mut self) -> Result<()> {
+        let Some(held) = &self.lock else { return Ok(()) };
+        if !self.place.is_locked_by(held) {
+            self.lock = lock(&self.place, &self.state.started)?;
+            if self.lock.is_none() {
+                return Err(self.taken());
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the index up to date, and notes it in the state. `alive` is called now and then.
+    ///
+    /// # Errors
+    /// The scan's or the sync's; the index may then be anything between before and after.
+    pub fn round(
+        &mut self,
+        change: &Change,
+        world: &World,
+        alive: &mut dyn FnMut(),
+    ) -> Result<Sync> {
+        let full = self.wants_scan(change)?;
+        let Some(open) = &mut self.ledger else { return Err(Error::closed()) };
+        let at = world.timestamp();
+        let options = Options {
+            name: &self.source.name,
+            threads: self.threads,
+            tokenizer: None,
+            now: (world.now)(),
+            at: &at,
+        };
+        let mut sync = match full {
+            true => self.follower.scan(&mut open.ledger, &options, &mut |_| alive())?,
+            false => self.follower.sync(&mut open.ledger, &change.paths, &options)?,
+        };
+        sync.batch = change.batch;
+        self.note(change, &sync, world)?;
+        Ok(sync)
+    }
+
+    fn note(&mut self, change: &Change, sync: &Sync, world: &World) -> Result<()> {
+        let (state, at) = (&mut self.state, world.timestamp());
+        if let Some(ready) = &change.ready {
+            state.session = Some(ready.session.clone());
+            state.backend = Some(ready.backend);
+            (state.watches, state.polled) = (ready.watches, ready.polled);
+            state.last_batch = None;
+        }
+        if let Some(n) = change.batch {
+            state.last_batch = Some(LastBatch { n, at: at.clone() });
+        }
+        let sums = &mut state.counters;
+        sums.batches += change.told.0;
+        sums.events += change.told.1;
+        sums.rescans += change.told.2;
+        sums.files += sync.files;
+        sums.chunks_added += sync.chunks_added;
+        sums.chunks_removed += sync.chunks_removed;
+        sums.kept_reads += sync.kept_reads;
+        if sync.mode == SyncMode::Full {
+            sums.scans += 1;
+            state.last_scan = Some(LastScan { at, files: sync.files });
+        }
+        state.last_error = None;
+        self.tell()
+    }
+
+    /// Notes what went wrong; whether it is something else than before.
+    ///
+    /// # Errors
+    /// When the state cannot be written.
+    pub fn failed(&mut self, error: &Error) -> Result<bool> {
+        let text = Some(error.to_string());
+        if self.state.last_error == text {
+            return Ok(false);
+        }
+        self.state.last_error = text;
+        self.tell()?;
+        Ok(true)
+    }
+
+    /// Notes that it has ended well.
+    ///
+    /// # Errors
+    /// When the state cannot be written.
+    pub fn end(&mut self, world: &World) -> Result<()> {
+        self.state.ended = Some(world.timestamp());
+        self.tell()
+    }
+
+    fn tell(&self) -> Result<()> {
+        match self.lock {
+            Some(_) => self.place.write(&self.state),
+            None => Ok(()),
+        }
+    }
+}
+
+fn lock(place: &Place, since: &str) -> Result<Option<Lock>> {
+    for _ in 1..TRIES.0 {
+        if let Some(lock) = place.lock(since)? {
+            return Ok(Some(lock));
+        }
+        std::thread::sleep(TRIES.1);
+    }
+    place.lock(since)
+}

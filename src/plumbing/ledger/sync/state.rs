@@ -1,0 +1,146 @@
+//! `watch-state.json`: what keeps an index true, and what it last did. For people, for
+//! `auwai-ledger status`, and for who waits for a batch.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::record::{self, WatchBackend};
+use crate::store::file::publish;
+use crate::workspace::{Lock, StateDir};
+
+/// The version of the file.
+const VERSION: u8 = 1;
+
+/// What the file holds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WatchState {
+    /// The version of the file.
+    pub v: u8,
+    /// The watcher's run; absent before it has told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// How it watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<WatchBackend>,
+    /// The process that keeps the index.
+    pub pid: u32,
+    /// When it began.
+    pub started: String,
+    /// When it ended, if it ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// The last batch that is in the index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_batch: Option<LastBatch>,
+    /// The last scan of the whole tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_scan: Option<LastScan>,
+    /// Directories watched.
+    pub watches: u64,
+    /// Directories polled.
+    pub polled: u64,
+    /// What has been done since it began.
+    pub counters: Counters,
+    /// What went wrong last; absent when it went well since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+}
+
+/// A batch that is in the index.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastBatch {
+    /// Its number.
+    pub n: u64,
+    /// Since when.
+    pub at: String,
+}
+
+/// A scan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LastScan {
+    /// When.
+    pub at: String,
+    /// Paths that were new, changed or gone.
+    pub files: u64,
+}
+
+/// Sums since the process began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counters {
+    /// Batches.
+    pub batches: u64,
+    /// Events.
+    pub events: u64,
+    /// Rescans asked for.
+    pub rescans: u64,
+    /// Scans of the whole tree.
+    pub scans: u64,
+    /// Paths that were new, changed or gone.
+    pub files: u64,
+    /// Chunk ids that were new.
+    pub chunks_added: u64,
+    /// Chunk ids that went.
+    pub chunks_removed: u64,
+    /// Reads that moved to a new chunk.
+    pub kept_reads: u64,
+}
+
+/// Where the file is, and the lock of the process that keeps it.
+pub struct Place {
+    file: PathBuf,
+    lock: PathBuf,
+}
+
+impl Place {
+    /// Of a repository's state.
+    pub fn of(state: &StateDir) -> Place {
+        Place { file: state.join("watch-state.json"), lock: state.join("watch.lock") }
+    }
+
+    /// Reads the file; `None` when it is not there, or is none of ours.
+    pub fn read(&self) -> Option<WatchState> {
+        let text = std::fs::read(&self.file).ok()?;
+        serde_json::from_slice(&text).ok().filter(|state: &WatchState| state.v == VERSION)
+    }
+
+    /// Writes the file anew; whoever has the lock may.
+    pub fn write(&self, state: &WatchState) -> Result<()> {
+        let state = WatchState { v: VERSION, ..state.clone() };
+        let text = record::to_json(&state);
+        let text = text.map_err(|e| Error::failed("bug", "cannot write the state").because(e))?;
+        publish(&self.file, |out| {
+            writeln!(out, "{text}").map_err(|e| Error::io("write", "watch-state.json", &e))
+        })
+    }
+
+    /// The process that has the lock, and since when.
+    pub fn holder(&self) -> Option<(u32, String)> {
+        let word = Lock::holder(&self.lock)?;
+        let (pid, since) = word.trim_end().split_once(' ').unwrap_or_default();
+        Some((pid.parse().unwrap_or_default(), since.to_string()))
+    }
+
+    /// Takes the lock for this process; `None` when another has it.
+    pub fn lock(&self, since: &str) -> Result<Option<Lock>> {
+        let Some(mut lock) = Lock::try_take(&self.lock)? else { return Ok(None) };
+        let word = format!("{} {since}\n", std::process::id());
+        lock.sign(&word).map_err(|e| crate::store::file::cannot_write(&self.lock, &e))?;
+        Ok(Some(lock))
+    }
+
+    /// Whether a lock is still that of the file.
+    pub fn is_locked_by(&self, lock: &Lock) -> bool {
+        lock.is_at(&self.lock)
+    }
+
+    /// What a process that is alive says of itself.
+    pub fn live(&self) -> Option<WatchState> {
+        let (pid, started) = self.holder()?;
+        let known = self.read().filter(|state| state.pid == pid);
+        Some(known.unwrap_or(WatchState { pid, started, ..WatchState::default() }))
+    }
+}

@@ -1,0 +1,128 @@
+//! `auwai watch`: keep the index true while files change.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::index::{only_options, state_options, told};
+use super::options::Common;
+use super::pipeline::{Pipeline, Stage, stage};
+use super::signals::Stopper;
+use super::target::{argument, repositories};
+use crate::cli::Io;
+use crate::cli::parse::{NamedRepo, repo_parser};
+use crate::error::{Error, Result};
+use crate::record::Record;
+use crate::workspace::Member;
+
+/// Keep the index of a repository true while its files change
+///
+/// Brings the index up to date, and then again after each change, until it is stopped: by a signal,
+/// by --max-seconds, or because the reader of its output has gone. Prints a line when something has
+/// changed. One process at a time keeps a repository's index; `auwai status` names it.
+///
+/// Any number of other commands may be used meanwhile. `auwai watch --sync` waits until all that was
+/// changed before is in the index.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// The repository (default: the one around the current folder)
+    #[arg(long = "repo", value_name = "[NAME=]PATH", value_parser = repo_parser())]
+    repo: Option<NamedRepo>,
+    /// Learn of changes by BACKEND: auto, inotify, fsevents, poll or notify (default: auto, the
+    /// system's own, or polling where that cannot be had)
+    #[arg(long, value_name = "BACKEND")]
+    backend: Option<String>,
+    /// Look at what is polled every TIME: 500ms, 2s
+    #[arg(long, value_name = "TIME")]
+    interval: Option<String>,
+    /// Wait until nothing has changed for TIME before the index is brought up to date
+    #[arg(long, value_name = "TIME", alias = "debounce")]
+    settle: Option<String>,
+    /// Scan the whole tree when more than N paths have changed at once (default: 2000)
+    #[arg(long, value_name = "N")]
+    max_files: Option<u64>,
+    /// End after N seconds
+    #[arg(long, value_name = "N", conflicts_with_all = ["once", "sync"])]
+    max_seconds: Option<String>,
+    /// Watch nothing: bring the index up to date by one scan, and end
+    #[arg(long, conflicts_with = "sync")]
+    once: bool,
+    /// Wait until the running `auwai watch` has done all that was changed before
+    #[arg(long)]
+    sync: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let named: Vec<NamedRepo> = args.repo.iter().cloned().collect();
+    let members = repositories(&named, common, io)?;
+    let [member] = members.as_slice() else { return Err(one_at_a_time(&members)) };
+    member.root()?;
+    let pipeline = Pipeline::start_live(&stages(args, member), io)?;
+    let unread = end_when_unread(pipeline.stopper());
+    let mut first = true;
+    let done = pipeline.records(io, |record, io| {
+        let shown = match &record {
+            Record::Sync(sync) => std::mem::take(&mut first) || sync.files > 0,
+            _ => false,
+        };
+        tell(&record, shown, common, io)?;
+        io.out.flush().map_err(|e| Error::io("write to", "standard output", &e))
+    });
+    if unread.load(Ordering::SeqCst) { Err(Error::closed()) } else { done }
+}
+
+/// Ends the stages when nobody reads our output any more, also while there is nothing to write;
+/// says whether that has come to pass.
+fn end_when_unread(stopper: Stopper) -> Arc<AtomicBool> {
+    let unread = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&unread);
+    std::thread::spawn(move || {
+        let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
+        while !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            if !matches!(poll(&mut fds, None), Ok(_) | Err(Errno::INTR)) {
+                return;
+            }
+        }
+        told.store(true, Ordering::SeqCst);
+        stopper.stop();
+    });
+    unread
+}
+
+fn tell(record: &Record, shown: bool, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    match record {
+        record if common.json => record.write(io.out),
+        Record::Sync(sync) if shown => super::line(io, &told(sync)),
+        _ => Ok(()),
+    }
+}
+
+fn stages(args: &Args, member: &Member) -> Vec<Stage> {
+    let events = stage(["auwai-wait-events", "--repo"]).arg(member.path.as_os_str());
+    let keep =
+        state_options(stage(["auwai-ledger", "sync", "--repo"]).arg(argument(member)), member);
+    let max_files = args.max_files.map(|n| OsString::from(n.to_string()));
+    let keep = keep.option("--max-files", max_files);
+    if args.once {
+        return vec![keep.arg("--once")];
+    }
+    if args.sync {
+        return vec![events.arg("--sync"), keep.arg("--await")];
+    }
+    let events = only_options(events, member)
+        .option("--backend", args.backend.as_deref())
+        .option("--interval", args.interval.as_deref())
+        .option("--settle", args.settle.as_deref())
+        .option("--max-seconds", args.max_seconds.as_deref());
+    vec![events, keep]
+}
+
+fn one_at_a_time(members: &[Member]) -> Error {
+    let count = members.len();
+    Error::usage(format!("one process watches one repository, and these are {count}"))
+        .hint("name one: `auwai watch --repo PATH`")
+}
