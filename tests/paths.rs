@@ -204,3 +204,40 @@ fn a_policy_names_the_subtrees_of_a_workspace() {
     let Record::Plan(plan) = &listed[listed.len() - 2] else { panic!() };
     assert_eq!(plan.chunks, 2);
 }
+
+#[test]
+fn why_says_of_a_tracked_path_that_is_gone_what_the_index_says() {
+    let sandbox = Sandbox::repository();
+    for path in ["file-now/f", "link-now/f", "folder-now", "gone/f", "empty-now/f", "kept/f"] {
+        sandbox.write(path, "x");
+    }
+    sandbox.write("out/f", "x");
+    sandbox.write(".auwai-ignore", "out/\n");
+    sandbox.commit();
+    let root = sandbox.root();
+    for folder in ["file-now", "link-now", "gone", "empty-now", "out"] {
+        std::fs::remove_dir_all(root.join(folder)).unwrap();
+    }
+    std::fs::remove_file(root.join("folder-now")).unwrap();
+    sandbox.write("file-now", "x");
+    sandbox.write("folder-now/in", "x");
+    std::fs::create_dir(root.join("empty-now")).unwrap();
+    std::os::unix::fs::symlink("kept", root.join("link-now")).unwrap();
+    assert!(ledger(&sandbox, &["scan", "--repo", "."], b"").status.success());
+    let fates = |output: Output| {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let records = lines.lines().map(|line| record::parse(line).unwrap());
+        let files = records.filter_map(|record| match record {
+            Record::File(file) => Some((file.path.clone(), file.fate)),
+            _ => None,
+        });
+        files.collect::<Vec<_>>()
+    };
+    let absent = fates(ledger(&sandbox, &["files", "--repo", ".", "--fate", "absent"], b""));
+    assert_eq!(absent.len(), 5, "{absent:?}");
+    for (path, fate) in absent {
+        let why = fates(ledger(&sandbox, &["why", "--repo", ".", &path], b""));
+        assert_eq!(why, [(path, fate)]);
+    }
+}

@@ -42,6 +42,12 @@ impl Policy {
         self.find(path).0.is_some()
     }
 
+    /// Whether git's index has this path as a file or a link, so that a directory in its place is
+    /// something else.
+    pub fn is_tracked_file(&self, path: &RepoPath) -> bool {
+        self.find(path).0.is_some_and(|at| !self.tracked().is_directory(at))
+    }
+
     /// Whether git's index has this path, or something below it.
     pub fn holds_tracked(&self, path: &RepoPath) -> bool {
         let (entry, below) = self.find(path);

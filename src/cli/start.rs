@@ -121,7 +121,9 @@ fn say_usage<T: Tool>(
     if wants_json {
         let _ = record::write(io.out, &problem).and_then(|()| flush(io.out));
     }
-    let text = error.render();
+    // What was typed may be the name of a file, and forge a line or an escape.
+    let shown = T::try_parse_from(words.iter().map(|word| shown_word(word))).err();
+    let text = shown.as_ref().unwrap_or(error).render();
     // Nobody can be told that standard error does not work.
     let _ = match (io.world.text(ERRORS), io.world.colours(io.world.terminal)) {
         (Some("json"), _) => record::write(io.err, &problem).is_ok(),
@@ -138,6 +140,10 @@ fn help(text: &clap::Error, io: &mut Io<'_>) -> Result<()> {
         false => write!(io.out, "{text}"),
     };
     done.map_err(|e| Error::io("write to", "standard output", &e))
+}
+
+fn shown_word(word: &OsString) -> OsString {
+    one_line(&word.to_string_lossy()).into_owned().into()
 }
 
 /// The command that explains the one that was typed: `auwai-ledger scan --help`.

@@ -3,8 +3,8 @@
 //! Segments go out as they become full. Should the input turn out bad later, no `end` record
 //! follows them, and a consumer changes nothing.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -188,12 +188,17 @@ fn policy(args: &Args) -> Result<Policy> {
     Ok(args.policy.over(base).resolve())
 }
 
+/// No list of globs is longer; a device without end is.
+const LONGEST_ORDER: u64 = 16 << 20;
+
 fn read_order(path: &Path) -> Result<Vec<String>> {
     if path == Path::new("-") {
         let message = "cannot read the order from '-': the records come from there";
         return Err(Error::usage(message).hint("write the globs to a file: --order FILE"));
     }
-    let text = fs::read_to_string(path).map_err(|e| {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST_ORDER).read_to_string(&mut text));
+    read.map_err(|e| {
         Error::io("read", shown(path), &e)
             .hint("give a file with one glob a line: `echo 'src/*' >FILE`")
     })?;

@@ -147,3 +147,14 @@ fn help_and_version_go_to_standard_output() {
         assert!(!told.out.is_empty() && told.err.is_empty(), "{args:?}");
     }
 }
+
+#[test]
+fn a_name_on_a_wrong_command_line_forges_nothing() {
+    let site = Site::new();
+    for name in ["\x1b]0;pwn\x07\x1b[31m\nauwai: all is read", "x\u{9b}2J\u{2028}hint: y"] {
+        let told = site.run(&["status", name]).expect_code(2);
+        assert!(told.err.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", told.err);
+        assert!(!told.err.contains('\u{2028}'), "{:?}", told.err);
+        assert!(told.err.lines().all(|line| !line.starts_with("auwai: all")), "{:?}", told.err);
+    }
+}

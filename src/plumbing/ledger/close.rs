@@ -34,6 +34,9 @@ pub struct Args {
     file: Option<PathBuf>,
 }
 
+/// The most bytes that a summary may have: it is to be read again, with all others.
+const LONGEST: u64 = 1 << 20;
+
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reader = args.by.reader.resolve(io.world)?;
@@ -73,14 +76,19 @@ fn summary(text: Option<String>, file: Option<&Path>, io: &mut Io<'_>) -> Result
 fn read(file: &Path, io: &mut Io<'_>) -> Result<String> {
     let mut bytes = Vec::new();
     let done = match file == Path::new("-") {
-        true => io.input.read_to_end(&mut bytes),
-        false => File::open(file_path(file, io)).and_then(|mut file| file.read_to_end(&mut bytes)),
+        true => io.input.take(LONGEST + 1).read_to_end(&mut bytes),
+        false => File::open(file_path(file, io))
+            .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
     };
     let name = quote_path(file.as_os_str().as_bytes());
     done.map_err(|e| {
         Error::io("read", &name, &e)
             .hint("say what was found on the command line instead: `auwai done -m 'TEXT'`")
     })?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(Error::failed("bad-input", format!("'{name}' is longer than 1 MiB"))
+            .hint("sum up what was found, and say where the rest is: `auwai done -m 'TEXT'`"));
+    }
     String::from_utf8(bytes).map_err(|_| {
         Error::failed("bad-input", format!("'{name}' is not text in UTF-8"))
             .hint("make it so: `iconv -f ENCODING -t UTF-8 FILE | auwai done -F -`")

@@ -75,10 +75,10 @@ impl Why {
         let found = root.and_then(|root| root.file_type(path));
         let is_dir = matches!(found, Ok(FileType::Directory));
         let verdict = self.policy.verdict(path, is_dir);
+        if let Some(absent) = self.absent(path, &verdict, is_dir, &found) {
+            return Ok(Some(absent));
+        }
         match (verdict, found) {
-            (Verdict::Admitted, Err(e)) if is_missing(&e) => {
-                Ok(self.policy.is_tracked(path).then(|| self.plain(path, Fate::Absent)))
-            }
             (_, Err(e)) if is_missing(&e) => Ok(None),
             (Verdict::Ignored(rule), _) => Ok(Some(self.ignored(path, rule.to_string()))),
             (Verdict::Nested(at), _) => Ok(Some(self.nested(path, &at))),
@@ -88,6 +88,27 @@ impl Why {
             (Verdict::Closed(_, errno), _) => Ok(Some(self.unreadable(path, &errno.into()))),
             (Verdict::Admitted, Err(e)) => Ok(Some(self.unreadable(path, &e))),
             (Verdict::Admitted, Ok(found)) => self.admitted(path, found).map(Some),
+        }
+    }
+
+    /// A tracked path that is not in the tree: gone, with something else in its place, or beyond a
+    /// link or a file that stands where a folder was.
+    fn absent(
+        &self,
+        path: &RepoPath,
+        verdict: &Verdict,
+        is_dir: bool,
+        found: &std::io::Result<FileType>,
+    ) -> Option<File> {
+        let gone = matches!(found, Err(e) if is_missing(e))
+            || matches!(verdict, Verdict::Beyond(_))
+            || is_dir && self.policy.is_tracked_file(path);
+        if !gone || !self.policy.is_tracked(path) {
+            return None;
+        }
+        match self.policy.verdict(path, false) {
+            Verdict::Ignored(rule) => Some(self.ignored(path, rule.to_string())),
+            _ => Some(self.plain(path, Fate::Absent)),
         }
     }
 

@@ -1,16 +1,19 @@
 //! `findings.md`: each finding once, between marker lines that no finding can forge.
 //!
 //! A finding is committed first and appended after, and its row says when that is done. What a
-//! killed command left undone, the next one finishes: it goes on where a torn block ends.
+//! killed command left undone, the next one finishes: it goes on where a torn block ends. A file
+//! whose end was lost later, or all of it, gets back what the database has. What was written into it
+//! by hand stays.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use rusqlite::Connection;
 
 use super::{Coverage, files_lock, findings_path};
 use crate::error::Result;
-use crate::regular;
+use crate::regular::{self, Links};
 use crate::store::db::{Durability, Work};
 use crate::store::file::cannot_write;
 use crate::visible::one_line;
@@ -25,14 +28,15 @@ struct Finding {
 }
 
 impl Coverage {
-    /// Appends what has not been appended yet; nothing to do is the common case, and cheap.
+    /// Appends what has not been appended yet, and what was and is gone again; nothing to do is the
+    /// common case, and cheap.
     pub(super) fn append_findings(&mut self) -> Result<()> {
-        if self.db.read(waiting)?.is_empty() {
+        if self.missing_findings()?.is_empty() {
             return Ok(());
         }
         let _lock = files_lock(&self.dir)?;
         // Another process may have appended them while this one waited.
-        let waiting = self.db.read(waiting)?;
+        let waiting = self.missing_findings()?;
         let path = findings_path(&self.dir);
         append(&path, &waiting).map_err(|e| cannot_write(&path, &e))?;
         self.db.write(Durability::Process, |tx| {
@@ -44,10 +48,35 @@ impl Coverage {
     }
 }
 
-fn waiting(c: &Connection) -> Work<Vec<Finding>> {
-    let sql = "SELECT id, plan, segment, reader, at, text FROM findings
-        WHERE appended = 0 ORDER BY id";
-    let mut query = c.prepare_cached(sql)?;
+impl Coverage {
+    /// The findings that the file may lack: those not appended yet, or, where the last one that was
+    /// is not whole in it, all.
+    fn missing_findings(&self) -> Result<Vec<Finding>> {
+        let last = "WHERE appended = 1 ORDER BY id DESC LIMIT 1";
+        let stands = match self.db.read(|c| select(c, last))?.first() {
+            Some(last) => has(&findings_path(&self.dir), block(last).as_bytes()),
+            None => true,
+        };
+        let which = if stands { "WHERE appended = 0 ORDER BY id" } else { "ORDER BY id" };
+        self.db.read(|c| select(c, which))
+    }
+}
+
+/// Whether a block is in the file: at its end, or, where something was written after it, anywhere.
+fn has(path: &Path, block: &[u8]) -> bool {
+    let Ok(mut file) = regular::open(path, Links::Refuse) else { return false };
+    let mut end = vec![0; block.len()];
+    let from = SeekFrom::End(-i64::try_from(block.len()).unwrap_or(i64::MAX));
+    let at_end = file.seek(from).and_then(|_| file.read_exact(&mut end)).is_ok() && end == block;
+    let mut all = Vec::new();
+    at_end
+        || file.rewind().and_then(|()| file.read_to_end(&mut all)).is_ok()
+            && memchr::memmem::find(&all, block).is_some()
+}
+
+fn select(c: &Connection, which: &str) -> Work<Vec<Finding>> {
+    let sql = format!("SELECT id, plan, segment, reader, at, text FROM findings {which}");
+    let mut query = c.prepare_cached(&sql)?;
     let rows = query.query_map([], |row| {
         Ok(Finding {
             id: row.get(0)?,
@@ -61,7 +90,7 @@ fn waiting(c: &Connection) -> Work<Vec<Finding>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-fn append(path: &std::path::Path, findings: &[Finding]) -> io::Result<()> {
+fn append(path: &Path, findings: &[Finding]) -> io::Result<()> {
     let mut file = regular::open_own(path)?;
     let mut there = Vec::new();
     file.read_to_end(&mut there)?;

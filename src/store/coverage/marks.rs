@@ -45,7 +45,8 @@ pub struct Marking {
     pub reader: String,
     /// How.
     pub how: How,
-    /// The segment that it was read under; by default the one that holds the chunk.
+    /// The segment that it was read under, which must be in the plan. What is kept is the one that
+    /// holds the chunk: the plan may have been made anew since the text went out.
     pub segment: Option<SegmentId>,
 }
 
@@ -155,7 +156,6 @@ impl<'tx> Marker<'tx> {
     fn keep(&mut self, read: &Read, id: &str, planned: &Planned) -> Work<()> {
         let shown = read.path.as_deref().map(|path| (path, read.path_b64.as_deref()));
         let path = shown.and_then(|(path, b64)| RepoPath::from_wire(path, b64).ok());
-        let under = self.marking.segment.as_ref().map_or(planned.segment.as_str(), |id| &id.0);
         self.keep.execute(params![
             read.repo,
             id,
@@ -168,7 +168,7 @@ impl<'tx> Marker<'tx> {
             self.marking.how.as_str(),
             self.generation,
             self.plan,
-            under,
+            planned.segment,
             self.at,
             read.head,
             read.clean,
