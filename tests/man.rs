@@ -91,6 +91,14 @@ fn every_option_is_in_the_page_of_its_command() {
 }
 
 #[test]
+fn no_prose_has_a_list_of_points() {
+    for page in PAGES {
+        let point = page.prose.lines().find(|line| line.starts_with("- "));
+        assert_eq!(point, None, "{}: points run together, write entries", page.file());
+    }
+}
+
+#[test]
 fn see_also_names_pages_that_are_there() {
     let reference = |word: &str| -> Option<String> {
         let (name, rest) = word.split_once("\\fR(")?;

@@ -4,6 +4,7 @@
 
 pub mod git;
 mod program;
+pub mod session;
 pub mod site;
 pub mod text;
 pub mod tree;

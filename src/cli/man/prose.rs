@@ -2,7 +2,8 @@
 //!
 //! `# HEAD` and `## Subhead` are headings. `: term` begins an entry, whose text is the lines below
 //! it. Four spaces begin a literal example. `@name` stands alone for something that the caller puts
-//! there. All else is paragraphs, with empty lines between them; `code` is in backticks.
+//! there. All else is paragraphs, with empty lines between them; `code` is in backticks. There are no
+//! lists of points: an entry says what each point is about.
 
 /// A part of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub struct Page {
     /// What it is about, in a line.
     pub summary: &'static str,
     /// What it says beside what the commands say themselves.
-    prose: &'static str,
+    pub prose: &'static str,
     /// The page as it stands in man/.
     pub text: &'static str,
     /// The commands of `auwai` that it describes.
