@@ -7,12 +7,14 @@
 //! porcelain/       auwai …: spawns plumbing and joins it by pipes; sees records only
 //! plumbing/        auwai-ledger, auwai-plan, …: one file a tool, one file a verb
 //! cli/             arguments shared by all, standard output, signals, the environment
-//! walk  watch  index  workspace  delivery  relay    the tree as it is; its changes; scan; names and
-//!                  roots; what was taken; lines kept whole
+//! index            a scan, and the same for some paths: walk, text and store brought together
+//! walk  watch  workspace  delivery  relay    the tree as it is; its changes; names and roots; what
+//!                  was taken; lines kept whole
 //! listing          directories, opened and listed without following a link
-//! admit  text  plan  store  what is in; chunks and tokens; segments; SQLite
-//! visible  counted  record  regular  error    what may be shown; numbers in words; the wire;
-//!                  only regular files; errors as values
+//! admit  text  plan  store  beneath       what is in; chunks and tokens; segments; SQLite; paths
+//!                  opened below a root
+//! record  regular  the wire; only regular files
+//! error  visible  counted     errors as values; what may be shown; numbers in words
 //! ```
 //!
 //! Each line uses only what stands below it; `tests/house.rs` reads the `use crate::` lines and

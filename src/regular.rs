@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
@@ -12,7 +11,7 @@ use rustix::io::Errno;
 use rustix::path::Arg;
 
 use crate::error::Error;
-use crate::visible::quote_path;
+use crate::visible::quote;
 
 /// Opening must neither wait for the other end of a FIFO nor take a terminal.
 const CALM: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
@@ -140,7 +139,7 @@ fn found(e: &io::Error) -> Option<FileType> {
 /// The error of a file that cannot be opened, `what` being `open`, `read` or `write`; with the way
 /// out when something else is in its place.
 pub fn cannot(what: &str, path: &Path, e: &io::Error) -> Error {
-    let shown = quote_path(path.as_os_str().as_bytes());
+    let shown = quote(path);
     if !is_other(e) {
         return Error::io(what, shown, e);
     }

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Whether `c` must be escaped wherever it would be shown.
 ///
@@ -37,6 +39,11 @@ pub fn quote_path(path: &[u8]) -> Cow<'_, str> {
         Ok(text) if !text.chars().any(|c| is_hidden(c) || c == '"' || c == '\\') => text.into(),
         _ => quoted(path).into(),
     }
+}
+
+/// A path of this system as [`quote_path`] shows it.
+pub fn quote(path: &Path) -> String {
+    quote_path(path.as_os_str().as_bytes()).into_owned()
 }
 
 fn quoted(path: &[u8]) -> String {

@@ -1,6 +1,6 @@
 //! The workspace's full read as processes: many at once, and killed at any moment.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,6 +10,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use crate::support::site::skipped;
 
 /// A plan as `auwai-plan` writes it: `chunks` chunks in each of `segments` segments.
 fn plan(id: &str, segments: u64, chunks: u64) -> String {
@@ -117,6 +119,27 @@ fn said(out: &Output) -> String {
     String::from_utf8(out.stderr.clone()).unwrap()
 }
 
+/// What a kill left: a test that never saw both has hit nothing.
+#[derive(Default)]
+struct Seen {
+    old: u64,
+    new: u64,
+}
+
+impl Seen {
+    fn count(&mut self, is_new: bool) {
+        *(if is_new { &mut self.new } else { &mut self.old }) += 1;
+    }
+
+    fn both(&self) -> bool {
+        self.old > 0 && self.new > 0
+    }
+
+    fn assert_both(&self) {
+        assert!(self.both(), "{} times before, {} times after", self.old, self.new);
+    }
+}
+
 /// Waits for a condition, at most ten seconds.
 fn until(mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -169,17 +192,22 @@ fn adopt_killed_at_any_moment_leaves_the_old_plan_or_the_new() {
     let begun = Instant::now();
     assert_ok(&desk.feed(&["adopt"], &streams[0]));
     let whole = begun.elapsed();
-    let rounds = 16;
-    for round in 0..rounds {
+    let mut seen = Seen::default();
+    for round in 0..48 {
+        if round >= 16 && seen.both() {
+            break;
+        }
+        let target = usize::from(desk.status()["plan"] == "even");
         let mut child = desk.start(&["adopt", "--force"]);
         let mut input = child.stdin.take().unwrap();
-        let stream = streams[round % 2].clone();
+        let stream = streams[target].clone();
         let feeder = std::thread::spawn(move || input.write_all(stream.as_bytes()));
-        std::thread::sleep(whole * u32::try_from(round).unwrap() / (rounds as u32 - 4));
+        std::thread::sleep(whole * round / 12);
         child.kill().unwrap();
         child.wait().unwrap();
         let _ = feeder.join().unwrap();
         let plan = desk.status()["plan"].as_str().unwrap().to_string();
+        seen.count(plan == ["even", "odd"][target]);
         let (segments, chunks) = if plan == "even" { (150, 12_000) } else { (100, 10_000) };
         let counts = "SELECT (SELECT count(*) FROM segments), (SELECT count(*) FROM chunks),
             (SELECT count(*) FROM places), (SELECT count(*) FROM queue),
@@ -189,6 +217,7 @@ fn adopt_killed_at_any_moment_leaves_the_old_plan_or_the_new() {
             format!("[({segments}, {chunks}, {chunks}, {segments}, {chunks})]")
         );
     }
+    seen.assert_both();
     assert_eq!(desk.ask("PRAGMA integrity_check"), "[('ok',)]");
     assert_ok(&desk.feed(&["adopt", "--force"], &streams[1]));
     assert_eq!(desk.status()["plan"], "odd");
@@ -206,17 +235,20 @@ fn close_killed_at_any_moment_keeps_each_finding_once() {
     let begun = Instant::now();
     assert_ok(&desk.run(&close(1).each_ref().map(String::as_str)));
     let whole = begun.elapsed();
+    let mut seen = Seen::default();
     for n in 2..=rounds {
         let mut child = desk.start(&close(n).each_ref().map(String::as_str));
-        std::thread::sleep(whole * u32::try_from(n).unwrap() / (rounds as u32 - 4));
+        std::thread::sleep(whole * u32::try_from(n - 2).unwrap() / 10);
         child.kill().unwrap();
         child.wait().unwrap();
+        seen.count(desk.status()["segments"]["done"] == n);
         // Done means that its finding is kept, whatever became of findings.md.
         let lost = "SELECT count(*) FROM segments s WHERE status = 'done' AND NOT EXISTS
             (SELECT 1 FROM findings f WHERE f.segment = s.segment_id)";
         assert_eq!(desk.ask(lost), "[(0,)]");
         assert_ok(&desk.run(&close(n).each_ref().map(String::as_str)));
     }
+    seen.assert_both();
     let findings = fs::read_to_string(desk.state("findings.md")).unwrap();
     for n in 1..=rounds {
         let body = format!("\n    finding of segment {n}\n    <!-- finding {n} end -->\n");
@@ -247,25 +279,34 @@ fn marks_are_committed_while_the_input_stands_still_and_before_a_signal_ends_it(
 #[test]
 fn mark_killed_at_any_moment_counts_what_it_committed() {
     let desk = Desk::planned(40, 50);
-    for round in 0..8 {
+    let all: String = (1..=40).flat_map(|n| (0..50).map(move |at| delivery(n, at))).collect();
+    let (mut seen, mut before) = (Seen::default(), 0);
+    for round in 0..64 {
+        if round >= 8 && seen.both() {
+            break;
+        }
         let mut child = desk.start(&["mark"]);
         let mut input = child.stdin.take().unwrap();
-        for n in 1..=40 {
-            let lines: String = (0..50).map(|at| delivery(n, at)).collect();
-            if input.write_all(lines.as_bytes()).is_err() {
-                break;
-            }
-        }
-        std::thread::sleep(Duration::from_millis(round * 10));
+        // One group for each kill, so that each has something to commit.
+        let part: String = all.split_inclusive('\n').take((round + 1) * 200).collect();
+        let feeder = std::thread::spawn(move || {
+            let _ = input.write_all(part.as_bytes());
+            input
+        });
+        std::thread::sleep(Duration::from_millis(round as u64 * 12));
         child.kill().unwrap();
         child.wait().unwrap();
+        drop(feeder.join().unwrap());
+        let complete = desk.status()["chunks"]["complete"].as_u64().unwrap();
+        seen.count(complete > before);
+        before = complete;
         let agree = "SELECT chunks_complete = (SELECT sum(complete) FROM chunks)
             AND chunks_complete = (SELECT count(*) FROM reads)
             AND chunks_planned - chunks_complete = (SELECT sum(unread) FROM segment_progress)
             FROM counters";
         assert_eq!(desk.ask(agree), "[(1,)]");
     }
-    let all: String = (1..=40).flat_map(|n| (0..50).map(move |at| delivery(n, at))).collect();
+    seen.assert_both();
     assert_ok(&desk.feed(&["mark"], &all));
     assert_eq!(desk.status()["chunks"]["complete"], 2000);
 }
@@ -297,8 +338,7 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk_is_said_and_what_was_committed_stands() {
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("SKIPPED: a_full_disk_is_said: mounting a tmpfs needs root");
-        return;
+        return skipped("a_full_disk_is_said: mounting a tmpfs needs root");
     };
     let desk = Desk { root: disk.path().to_owned(), _dir: None };
     assert_ok(&desk.feed(&["adopt"], &plan("small", 2, 3)));

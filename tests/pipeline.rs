@@ -138,3 +138,22 @@ fn the_first_stage_that_fails_is_the_one_that_is_told() {
     assert!(told.err.starts_with("auwai: the ledger '"), "{}", told.err);
     assert_eq!(told.err.matches("auwai: ").count(), 1, "{}", told.err);
 }
+
+/// `print` cannot acknowledge when `mark` has failed; why that failed is what matters.
+#[test]
+fn a_mark_that_fails_is_told_and_not_the_print_before_it() {
+    let site = Site::new();
+    let lines = (1..=9000).map(|n| format!("let quite_a_long_name_{n} = \"{n}\";\n"));
+    site.write("a.rs", lines.collect::<String>());
+    site.ok(&["plan", "--context-window", "1m", "--fixed-prompt", "60k"]);
+    site.ok(&["next"]);
+    let full = "CREATE TRIGGER full BEFORE INSERT ON reads \
+        BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    site.ask(COVERAGE, full);
+    let reader = "import os,time\nfor n in range(30):\n os.read(0,9000); time.sleep(.1)";
+    let told = site
+        .sh(&format!("auwai read --drain 10s | python3 -c '{reader}'; exit ${{PIPESTATUS[0]}}"));
+    assert_eq!(told.code(), 3, "{}", told.err);
+    assert!(told.err.contains("no room"), "{}", told.err);
+    assert!(!told.err.contains("cannot send acknowledgements"), "{}", told.err);
+}

@@ -376,3 +376,21 @@ fn a_closed_pipe_without_acknowledgements_is_quiet() {
     assert_eq!(case.shell(&script), 0);
     assert_eq!(case.read("err"), "");
 }
+
+/// The reader has gone, and the input stands still: nobody looks for signals any more.
+#[test]
+fn a_signal_ends_it_when_the_reader_has_gone_and_the_input_stays() {
+    let case = Case::with(some(300), &[]);
+    let mut child = case.command().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&unfinished(&case.bodies[..6])).unwrap();
+    take(&mut child, 10);
+    let tasks = format!("/proc/{}/task", child.id());
+    assert_eq!(fs::read_dir(&tasks).unwrap().count(), 2);
+    drop(child.stdout.take());
+    input.write_all(&unfinished(&case.bodies[6..])).unwrap();
+    wait_until("the end of the delivery", || fs::read_dir(&tasks).unwrap().count() == 1);
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    wait_until("its end", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
+}

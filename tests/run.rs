@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::site::{Site, Told, wait_until};
+use crate::support::site::{Site, Told, tell, wait_until};
 use crate::support::text;
 
 const COVERAGE: &str = ".auwai/fullread/coverage.sqlite";
@@ -302,4 +302,96 @@ fn a_synthesis_that_was_left_is_not_done() {
     let script = "cat >../in; case $AUWAI_SEGMENT in synthesis-*) exit 125; esac";
     let told = shell(&site, script).expect_code(1);
     assert_eq!(told.err, "auwai: 1 segment is not done\nhint: go on with it: run the same again\n");
+}
+
+/// In a terminal a bar is drawn by other threads than the one that waits for the workers.
+#[test]
+fn a_run_in_a_terminal_ends() {
+    let site = tree();
+    let script = "import fcntl,os,pty,signal,struct,sys,termios\n\
+        pid,fd=pty.fork()\n\
+        if pid==0: os.execvp('auwai',['auwai']+sys.argv[1:])\n\
+        fcntl.ioctl(fd,termios.TIOCSWINSZ,struct.pack('HHHH',24,80,0,0))\n\
+        def late(*_): os.kill(pid,signal.SIGKILL)\n\
+        signal.signal(signal.SIGALRM,late); signal.alarm(45)\n\
+        while True:\n\
+        \x20try: part=os.read(fd,4096)\n\
+        \x20except OSError: break\n\
+        \x20if not part: break\n\
+        \x20os.write(1,part)\n\
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid,0)[1])%256)";
+    let mut python = site.command("python3");
+    python.env("TERM", "xterm").args(["-c", script, "run"]).args(WINDOW);
+    python.args(["--jobs", "2", "--", "sh", "-c", "cat >/dev/null; sleep 0.3"]);
+    let told = tell(python).expect_code(0);
+    assert!(told.text().contains("reading w"), "{}", told.text());
+    assert!(told.text().contains(" tokens (100 %)"), "{}", told.text());
+}
+
+#[test]
+fn progress_that_is_asked_for_is_told_in_lines_where_there_is_no_terminal() {
+    let site = tree();
+    let told = site.run(&[&["run"], &WINDOW[..], &["--progress", "always", "--", "wc"]].concat());
+    let told = told.expect_code(0);
+    let all = segments(&site, "done");
+    for line in ["indexing w".to_string(), format!("reading w: read-1, 1 of {all}")] {
+        assert!(told.err.contains(&format!("auwai: {line}\n")), "{}", told.err);
+    }
+    assert_eq!(site.run(&["index", "--progress", "never"]).err, "");
+}
+
+#[test]
+fn only_workers_are_called_as_workers_and_others_keep_their_segments() {
+    let site = tree();
+    site.ok(&[&["plan"], &WINDOW[..]].concat());
+    let told = site.run(&["next", "--reader", "run-1"]).expect_code(2);
+    assert!(told.err.contains("'run-1' is a reader of `auwai run`"), "{}", told.err);
+    site.ok(&["next", "--reader", "run-alice"]);
+    let told = site.run(&["run", "--", "wc"]).expect_code(1);
+    assert!(told.err.contains("read-1 was left to reader 'run-alice', who has it"), "{}", told.err);
+    let holder = "SELECT segment_id, reader FROM claims";
+    assert_eq!(ask(&site, holder), "read-1 run-alice");
+}
+
+/// Whoever sets AUWAI_READER reads beside the run, and not as one of its workers.
+#[test]
+fn a_segment_that_somebody_took_over_meanwhile_stays_theirs() {
+    let site = tree();
+    let script = "cat >/dev/null; test $AUWAI_SEGMENT = read-2 || exit 0; \
+        auwai-ledger release --workspace . --segment read-2 --reader run-1 && \
+        auwai-ledger claim --workspace . --reader ann >/dev/null; exit 125";
+    let args = [&["run"], &WINDOW[..], &["--", "sh", "-c", script]].concat();
+    let told = tell(site.auwai(&args)).expect_code(1);
+    assert!(told.err.contains("read-2 was left to reader 'ann', who has it"), "{}", told.err);
+    assert_eq!(ask(&site, "SELECT segment_id, reader FROM claims"), "read-2 ann");
+    let mut command = site.auwai(&["run", "--", "sh", "-c", "exit 125"]);
+    command.env("AUWAI_READER", "ann");
+    tell(command).expect_code(1);
+    assert_eq!(ask(&site, "SELECT segment_id, reader FROM claims"), "read-2 ann");
+}
+
+#[test]
+fn a_mark_that_fails_stops_the_run_and_gives_back_its_segment() {
+    let site = tree();
+    site.ok(&[&["plan"], &WINDOW[..]].concat());
+    ask(
+        &site,
+        "CREATE TRIGGER full BEFORE INSERT ON reads WHEN new.segment = 'read-1' \
+         BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    );
+    // The second command goes on when the first one's failure has been settled.
+    let script = "cat >/dev/null; touch ../$AUWAI_SEGMENT; test $AUWAI_SEGMENT = read-1 || \
+        until test -e ../go; do sleep 0.02; done";
+    let args = ["run", "--jobs", "2", "--", "timeout", "100", "sh", "-c", script];
+    let child = site.start(&args);
+    wait_until("both", || ["read-1", "read-2"].iter().all(|id| site.path(id).exists()));
+    let pending = "SELECT status FROM segments WHERE segment_id = 'read-1'";
+    wait_until("the segment to come back", || ask(&site, pending) == "pending");
+    fs::write(site.path("go"), "").unwrap();
+    let told = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(3), "{err}");
+    assert!(err.contains("no room"), "{err}");
+    assert_eq!((segments(&site, "done"), segments(&site, "active")), (1, 0));
+    assert!(!site.path("read-3").exists());
 }

@@ -9,6 +9,6 @@ mod start;
 mod world;
 
 pub use limits::allow_open_files;
-pub use signals::{Signals, last_words, past_the_lock};
+pub use signals::{CAUGHT, Catching, Signals, last_words, say_raw};
 pub use start::{ERRORS, Io, Tool, Verdict, start, start_with};
 pub use world::{DEFAULT_READER, World};

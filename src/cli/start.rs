@@ -92,8 +92,8 @@ pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
     let world = World::real();
     let (mut input, mut out) =
         (io::stdin().lock(), BufWriter::with_capacity(BLOCK, io::stdout().lock()));
-    let mut io =
-        Io { input: &mut input, out: &mut out, err: &mut io::stderr().lock(), world: &world };
+    // Standard error is not locked: other threads draw a bar there, or say a last word.
+    let mut io = Io { input: &mut input, out: &mut out, err: &mut io::stderr(), world: &world };
     let tool = match parsed {
         Ok(tool) => tool,
         Err(e) => return ExitCode::from(say_usage::<T>(&words, wants_json, &e, &mut io)),
@@ -122,7 +122,7 @@ fn say_usage<T: Tool>(
         let _ = record::write(io.out, &problem).and_then(|()| flush(io.out));
     }
     // What was typed may be the name of a file, and forge a line or an escape.
-    let shown = T::try_parse_from(words.iter().map(|word| shown_word(word))).err();
+    let shown = T::try_parse_from(words.iter().map(shown_word)).err();
     let text = shown.as_ref().unwrap_or(error).render();
     // Nobody can be told that standard error does not work.
     let _ = match (io.world.text(ERRORS), io.world.colours(io.world.terminal)) {

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::parse::name;
 use crate::error::{Error, Result};
-use crate::visible::quote_path;
+use crate::visible::quote;
 use crate::workspace::nearest;
 
 /// The reader that acts when none is named.
@@ -161,7 +160,6 @@ impl World {
     /// When that is no folder.
     pub fn inside(&self, dir: &Path) -> Result<World> {
         let cwd = self.absolute(dir);
-        let quote = |path: &Path| quote_path(path.as_os_str().as_bytes()).into_owned();
         let shown = quote(dir);
         match std::fs::metadata(&cwd) {
             Ok(found) if found.is_dir() => Ok(World { cwd, ..self.clone() }),
@@ -180,6 +178,8 @@ impl World {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -198,7 +198,6 @@ mod tests {
 
     #[test]
     fn a_variable_of_ours_says_something() {
-        use std::os::unix::ffi::OsStrExt;
         let check = |name, value: &[u8]| {
             World::of(Path::new("/"), &[(name, OsStr::from_bytes(value))]).check()
         };

@@ -45,11 +45,6 @@ impl Acks {
         Ok(Acks { sink, sent: 0 })
     }
 
-    /// Sends acknowledgements to `sink`, for tests and callers that have a file.
-    pub fn new(sink: File) -> Acks {
-        Acks { sink, sent: 0 }
-    }
-
     /// Acknowledges one chunk. While the other side is slow this waits, but once `stopped` says so
     /// only for a second.
     ///
@@ -129,7 +124,7 @@ mod tests {
     fn a_reader_that_has_gone_is_an_error() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        let mut acks = Acks::new(File::from(OwnedFd::from(writer)));
+        let mut acks = Acks { sink: File::from(OwnedFd::from(writer)), sent: 0 };
         let error = acks.send(&chunk(), &|| false).unwrap_err();
         assert_eq!((error.code(), error.kind().exit_code()), ("ack-closed", 3));
     }

@@ -12,7 +12,7 @@ const MOST: u64 = 1 << 53;
 /// A chunk's place and bytes.
 #[derive(Debug, Clone)]
 pub struct Passage {
-    id: Read,
+    ack: Read,
     path: RepoPath,
     bytes: ByteRange,
     size: u64,
@@ -58,7 +58,7 @@ impl Passage {
         check_ranges(&body)?;
         let encoding = body.encoding.parse()?;
         let unterminated = body.bytes.to == body.size && !body.text.ends_with('\n');
-        let delivered = delivered(&body);
+        let ack = delivered(&body);
         let content = match &body.text_b64 {
             Some(text) => {
                 Content::Bytes(STANDARD.decode(text).map_err(|e| format!("bad text_b64: {e}"))?)
@@ -66,7 +66,7 @@ impl Passage {
             None => Content::Text(body.text),
         };
         Ok(Passage {
-            id: delivered,
+            ack,
             path,
             bytes: body.bytes,
             size: body.size,
@@ -80,9 +80,9 @@ impl Passage {
         })
     }
 
-    /// The chunk.
-    pub fn id(&self) -> Read {
-        self.id.clone()
+    /// The acknowledgement of the chunk.
+    pub fn ack(&self) -> Read {
+        self.ack.clone()
     }
 
     /// How many bytes of memory its content takes.
@@ -100,7 +100,7 @@ impl Passage {
             && !next.piece
             && self.bytes.to == next.bytes.from
             && self.path == next.path
-            && self.id.repo == next.id.repo
+            && self.ack.repo == next.ack.repo
     }
 
     /// The frame of a run from this passage to `last`, with its line end.
@@ -112,7 +112,7 @@ impl Passage {
             Part::Lines { lines, of: self.of_lines }
         };
         let frame = Frame {
-            repo: &self.id.repo,
+            repo: &self.ack.repo,
             path: &self.path,
             encoding: self.encoding,
             part,

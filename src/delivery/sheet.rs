@@ -36,7 +36,7 @@ impl Sheet {
         self.text.push_str(&first.frame_to(last));
         for passage in run {
             passage.show(&mut self.text);
-            self.marks.push(Mark { end: self.text.len(), chunk: passage.id() });
+            self.marks.push(Mark { end: self.text.len(), chunk: passage.ack() });
         }
     }
 

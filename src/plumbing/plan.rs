@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{Io, Tool};
@@ -14,7 +13,7 @@ use crate::plan::{
     Input, Planner, PolicyOptions, TOKENIZERS, parse_order, parse_share, parse_tokens,
 };
 use crate::record::{self, End, Policy, Reader, Record, Segment};
-use crate::visible::quote_path;
+use crate::visible::quote;
 
 /// Pack chunks into segments that fit a context window.
 ///
@@ -171,10 +170,10 @@ pub fn run(args: &Args, input: impl BufRead, sink: &mut dyn Write) -> Result<()>
     match args.input.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => {
             let file = File::open(path).map_err(|e| {
-                Error::io("open", shown(path), &e)
+                Error::io("open", quote(path), &e)
                     .hint("write it first: `auwai-ledger chunks --workspace . >FILE`")
             })?;
-            let reader = Reader::new(BufReader::with_capacity(1 << 16, file), shown(path));
+            let reader = Reader::new(BufReader::with_capacity(1 << 16, file), quote(path));
             plan(policy, reader, args.partial, sink)
         }
         None => plan(policy, Reader::new(input, "-"), args.partial, sink),
@@ -199,7 +198,7 @@ fn read_order(path: &Path) -> Result<Vec<String>> {
     let mut text = String::new();
     let read = File::open(path).and_then(|file| file.take(LONGEST_ORDER).read_to_string(&mut text));
     read.map_err(|e| {
-        Error::io("read", shown(path), &e)
+        Error::io("read", quote(path), &e)
             .hint("give a file with one glob a line: `echo 'src/*' >FILE`")
     })?;
     Ok(parse_order(&text))
@@ -269,10 +268,6 @@ fn next<R: BufRead>(reader: &mut Reader<R>, partial: bool) -> Result<Option<Reco
         Err(error) if partial && error.code() == "cut-off" => Ok(None),
         other => other,
     }
-}
-
-fn shown(path: &Path) -> String {
-    quote_path(path.as_os_str().as_bytes()).into_owned()
 }
 
 #[cfg(test)]

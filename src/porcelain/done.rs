@@ -35,7 +35,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let reader = io.world.reader(args.reader.reader.as_deref())?;
+    let reader = args.reader.resolve(io.world)?;
     let segment = match args.segment.id() {
         Some(id) => id,
         None => target.active(&reader, &target.status(io)?)?,

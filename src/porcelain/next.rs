@@ -21,8 +21,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let claim =
-        target.ledger("claim").arg("--reader").arg(io.world.reader(args.reader.reader.as_deref())?);
+    let claim = target.ledger("claim").arg("--reader").arg(args.reader.resolve(io.world)?);
     let with = target.flag();
     let claim = claim.option("--with", (!with.is_empty()).then(|| with.trim_start().to_string()));
     for record in collect_records(&[claim], io)? {

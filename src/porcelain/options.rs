@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::run::is_worker;
+use crate::cli::World;
+use crate::error::{Error, Result};
 use crate::record::SegmentId;
 
 /// Options of every command.
@@ -55,7 +58,22 @@ pub enum When {
 pub struct ReaderOption {
     /// The reader's name (default: $AUWAI_READER, else `default`)
     #[arg(long, value_name = "NAME", value_parser = crate::cli::parse::name)]
-    pub reader: Option<String>,
+    reader: Option<String>,
+}
+
+impl ReaderOption {
+    /// The reader as meant: the option, else the variable, else the default one.
+    ///
+    /// # Errors
+    /// Usage for the name of a run's worker, and as [`World::reader`].
+    pub fn resolve(&self, world: &World) -> Result<String> {
+        let reader = world.reader(self.reader.as_deref())?;
+        match is_worker(&reader) {
+            false => Ok(reader),
+            true => Err(Error::usage(format!("'{reader}' is a reader of `auwai run`"))
+                .hint("read under another name: `--reader NAME`")),
+        }
+    }
 }
 
 /// Which segment.

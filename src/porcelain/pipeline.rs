@@ -3,8 +3,8 @@
 //! Every stage is this same executable, called with a plumbing tool's name as its first argument,
 //! so that the versions of the stages cannot differ. A stage tells its failure as an `error` record
 //! on its standard error ([`ERRORS`]); the first failing stage in pipeline order is the one
-//! reported, since those after it only saw their input cut off. A reader that left early is no
-//! failure.
+//! reported, since those after it only saw their input cut off. But who could not acknowledge only
+//! saw that the next stage had ended, and that one says why. A reader that left early is no failure.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
@@ -16,7 +16,7 @@ use command_fds::{CommandFdExt, FdMapping};
 
 use super::signals::{Forward, Stopper};
 use super::trace;
-use crate::cli::{ERRORS, Io, past_the_lock};
+use crate::cli::{ERRORS, Io, say_raw};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Reader, Record};
 
@@ -234,15 +234,36 @@ impl Pipeline {
         drop(self.output.take());
         let mut first = Ok(());
         for Running { mut child, talk } in self.running.drain(..) {
-            let status = child.wait().map_err(|e| Error::io("wait for", "auwai", &e))?;
-            self.forward.forget(&child);
+            let status = self.forward.reap(&mut child);
+            let status = status.map_err(|e| Error::io("wait for", "auwai", &e))?;
             let talk = talk.join().unwrap_or_default();
-            let result = judge(status, &talk, io, first.is_ok());
-            first = first.and(result);
+            let open = first.as_ref().err().is_none_or(is_echo);
+            let result = judge(status, &talk, io, open);
+            first = if open { result.and(first) } else { first };
         }
         self.forward.raise_again();
         first
     }
+}
+
+/// One that was not waited for failed half way: no stage of it stays behind.
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        drop(self.output.take());
+        if !self.running.is_empty() {
+            self.stopper().stop();
+        }
+        for Running { mut child, talk } in self.running.drain(..) {
+            // Why it failed is being told already.
+            let _ = self.forward.reap(&mut child);
+            let _ = talk.join();
+        }
+    }
+}
+
+/// Whether an error only says that a later stage has ended.
+fn is_echo(error: &Error) -> bool {
+    error.code() == "ack-closed"
 }
 
 /// The records of a short pipeline whose records fit in memory.
@@ -290,7 +311,7 @@ fn pass_lines(mut stderr: impl BufRead, kept: &mut Vec<u8>) {
         let text = String::from_utf8_lossy(&line);
         match crate::record::parse(text.trim_end_matches('\n')) {
             Ok(Record::Problem(_)) => kept.extend_from_slice(&line),
-            _ => past_the_lock(&line),
+            _ => say_raw(&line),
         }
         line.clear();
     }
@@ -335,4 +356,21 @@ fn stopped(status: ExitStatus) -> Result<()> {
     }
     let message = format!("a stage was stopped ({status})");
     Err(Error::failed("stopped", message).hint("what was committed stands: run the command again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipeline_that_fails_half_way_leaves_no_stage_behind() {
+        let mut pipeline =
+            Pipeline { running: Vec::new(), output: None, forward: Forward::new().unwrap() };
+        let child = Command::new("sleep").arg("20").spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        pipeline.forward.to(&child);
+        pipeline.running.push(Running { child, talk: std::thread::spawn(String::new) });
+        drop(pipeline);
+        assert!(rustix::process::test_kill_process(pid).is_err());
+    }
 }

@@ -72,6 +72,9 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 
 /// Makes the plan unless there is one, and returns it.
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
+    if let Some(tokenizer) = args.shape.tokenizer().filter(|_| !args.force) {
+        refuse_to_count_anew(tokenizer, target, io)?;
+    }
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let standing = match args.shape.is_typed() {
         true => None,
@@ -82,6 +85,25 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
         Some(policy) if !args.force => keep(&policy, target, io),
         Some(policy) => make(&Shape::of(&policy), args.force, target, io),
         None => make(&args.shape, args.force, target, io),
+    }
+}
+
+/// Another tokenizer cuts the whole index anew, and nothing that is planned would be left.
+///
+/// # Errors
+/// `planned` when there is a plan that is counted with another than `tokenizer`.
+pub fn refuse_to_count_anew(tokenizer: &str, target: &Target, io: &mut Io<'_>) -> Result<()> {
+    match target.status(io)?.policy.filter(|policy| policy.tokenizer != tokenizer) {
+        None => Ok(()),
+        Some(policy) => {
+            let message = format!("there is a plan that is counted with {}", policy.tokenizer);
+            Err(Error::no("planned", message)
+                .hint(format!("leave it, and leave out `--tokenizer {tokenizer}`"))
+                .hint(format!(
+                    "or begin anew, with nothing read: `auwai plan --force --tokenizer {tokenizer}{}`",
+                    target.flag()
+                )))
+        }
     }
 }
 

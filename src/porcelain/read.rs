@@ -1,7 +1,6 @@
 //! `auwai read`: the text of a segment, delivered and acknowledged.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 
 use super::options::{Common, ReaderOption, SegmentOption};
 use super::pipeline::{Pipeline, Stage, stage};
@@ -9,7 +8,7 @@ use super::target::Target;
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::Status;
-use crate::visible::quote_path;
+use crate::visible::quote;
 
 /// Print the text of the active segment, and mark what was taken as read
 ///
@@ -51,7 +50,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     if common.json {
         return Err(no_records(args, &target));
     }
-    let reader = io.world.reader(args.reader.reader.as_deref())?;
+    let reader = args.reader.resolve(io.world)?;
     let (size, segment) = (page_size(args, io)?, args.segment.id());
     // What is typed in full needs no look at the plan.
     let status = match size.is_some() && segment.is_some() {
@@ -75,7 +74,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 
 /// Text cannot be asked for as records.
 fn no_records(args: &Args, target: &Target) -> Error {
-    let root = quote_path(target.workspace().root().as_os_str().as_bytes());
+    let root = quote(target.workspace().root());
     let what = match (args.wanted.is_empty(), args.segment.id()) {
         (true, Some(id)) => format!("--segment {id}"),
         (true, None) => "--segment ID".to_string(),

@@ -5,7 +5,6 @@ mod feed;
 mod queue;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 
 use super::options::Common;
 use super::plan;
@@ -17,9 +16,10 @@ use crate::cli::{Io, allow_open_files};
 use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::record::{Plan, Status};
-use crate::visible::quote_path;
+use crate::visible::quote;
 use crate::workspace::Lock;
 use queue::Queue;
+pub use queue::is_worker;
 
 /// Feed every segment to a command, until all is read
 ///
@@ -111,7 +111,7 @@ fn work(args: &Args, target: &Target, queue: &Queue<'_>, bar: &Bar, io: &mut Io<
     let world = io.world;
     let results: Vec<Result<String>> = std::thread::scope(|scope| {
         let worker = |number: u16| {
-            let reader = format!("run-{number}");
+            let reader = queue::worker(number);
             scope.spawn(move || feed::work(&reader, &args.command, target, queue, bar, world))
         };
         let workers: Vec<_> = (1..=args.jobs).map(worker).collect();
@@ -171,7 +171,7 @@ fn tell_holders(status: &Status, target: &Target, io: &mut Io<'_>) {
     for holder in &status.active {
         let (segment, reader) = (&holder.segment, &holder.reader);
         io.say("auwai", &format!("{segment} was left to reader '{reader}', who has it"));
-        let root = quote_path(target.workspace().root().as_os_str().as_bytes()).into_owned();
+        let root = quote(target.workspace().root());
         io.hint(&format!(
             "take it back: `auwai-ledger release --workspace {root} --segment {segment}`"
         ));

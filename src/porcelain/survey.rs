@@ -29,6 +29,9 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
+    if let Some(tokenizer) = args.plan.tokenizer() {
+        plan::refuse_to_count_anew(tokenizer, &target, io)?;
+    }
     scan_all(target.members(), args.plan.tokenizer(), common, io)?;
     let tree = tree(args.depth, &target, io)?;
     if !common.json {

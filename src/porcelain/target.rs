@@ -1,7 +1,6 @@
 //! Which full read a command is about, and the plumbing that acts on it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::done::status_of;
@@ -12,7 +11,7 @@ use crate::cli::Io;
 use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
 use crate::record::{SegmentId, Status};
-use crate::visible::quote_path;
+use crate::visible::quote;
 use crate::workspace::{Member, Workspace, repository_around, workspace_around};
 
 /// A workspace, or a repository alone as one.
@@ -54,7 +53,7 @@ impl Target {
             None => around(state_dir.as_deref(), io)?,
         };
         let option = |name: &str, value: &Option<PathBuf>| match value {
-            Some(value) => format!(" {name} {}", quote_path(value.as_os_str().as_bytes())),
+            Some(value) => format!(" {name} {}", quote(value)),
             None => String::new(),
         };
         let typed = option("-W", &named) + &option("--state-dir", &common.state_dir);
@@ -92,7 +91,7 @@ impl Target {
     /// One line that says what it is.
     pub fn title(&self) -> String {
         let what = if self.workspace.is_alone() { "repository" } else { "workspace" };
-        let root = quote_path(self.workspace.root().as_os_str().as_bytes()).into_owned();
+        let root = quote(self.workspace.root());
         format!("{what} {} at {root}", self.workspace.name())
     }
 

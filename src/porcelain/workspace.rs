@@ -1,6 +1,5 @@
 //! `auwai workspace`: several repositories read as one.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::options::Common;
@@ -11,7 +10,7 @@ use super::verbs::FullreadVerb;
 use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::record::{self, Repo};
-use crate::visible::quote_path;
+use crate::visible::quote;
 use crate::workspace::{Member, Workspace};
 
 /// Several repositories read as one
@@ -96,7 +95,7 @@ fn run_init(init: &Init, common: &Common, io: &mut Io<'_>) -> Result<()> {
         io.say("auwai", &error.to_string());
         error.hints().iter().for_each(|hint| io.hint(hint));
     }
-    let told = format!("workspace {} at {}", init.name, shown(workspace.root()));
+    let told = format!("workspace {} at {}", init.name, quote(workspace.root()));
     tell(&init.name, workspace.root(), &told, common, io)
 }
 
@@ -144,7 +143,7 @@ fn list_members(common: &Common, io: &mut Io<'_>) -> Result<()> {
 
 fn list_all(common: &Common, io: &mut Io<'_>) -> Result<()> {
     for (name, root) in registry(io).list()? {
-        tell(&name, &root, &format!("{name}\t{}", shown(&root)), common, io)?;
+        tell(&name, &root, &format!("{name}\t{}", quote(&root)), common, io)?;
     }
     Ok(())
 }
@@ -152,9 +151,5 @@ fn list_all(common: &Common, io: &mut Io<'_>) -> Result<()> {
 fn row(member: &Member) -> String {
     let only: Vec<_> = member.only.iter().map(|dir| dir.display().into_owned()).collect();
     let only = if only.is_empty() { String::new() } else { format!("\tonly {}", only.join(" ")) };
-    format!("{}\t{}{only}", member.name, shown(&member.path))
-}
-
-fn shown(path: &Path) -> String {
-    quote_path(path.as_os_str().as_bytes()).into_owned()
+    format!("{}\t{}{only}", member.name, quote(&member.path))
 }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::visible::quote_path;
+use crate::visible::quote;
 
 /// Memory is taken in pieces of this size, so that many short reads do not cost one each.
 const BLOCK: usize = 1 << 18;
@@ -150,7 +149,7 @@ impl Backlog {
 
     fn cannot(&self, what: &str, error: &io::Error) -> Error {
         let folder = self.spill.as_deref().unwrap_or(Path::new("."));
-        Error::io(what, quote_path(folder.as_os_str().as_bytes()), error)
+        Error::io(what, quote(folder), error)
             .hint("give a folder with room: `auwai-relay --spill DIR`")
     }
 

@@ -1,8 +1,9 @@
 #![cfg(test)]
 
-use std::io::{Read, Write};
+use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::time::Duration;
 
 use super::*;
 
@@ -12,21 +13,37 @@ fn options(spill: Option<&Path>) -> Options {
 
 /// Relays what `produce` writes to a reader that begins when all of it is written.
 fn relayed(spill: Option<&Path>, text: &[u8]) -> (Vec<u8>, Vec<String>) {
-    let ((input, mut to), (mut from, output)) =
-        (std::io::pipe().unwrap(), std::io::pipe().unwrap());
-    let warned = std::sync::Mutex::new(Vec::new());
-    let warn = |e: &Error| warned.lock().unwrap().push(e.to_string());
-    let mut taken = Vec::new();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let output = output;
-            relay(input.as_fd(), output.as_fd(), &options(spill), &warn).unwrap()
-        });
-        to.write_all(text).unwrap();
-        drop(to);
-        from.read_to_end(&mut taken).unwrap();
+    relayed_to(std::io::pipe().unwrap(), spill, text)
+}
+
+fn relayed_to(
+    (mut from, output): (PipeReader, PipeWriter),
+    spill: Option<&Path>,
+    text: &[u8],
+) -> (Vec<u8>, Vec<String>) {
+    let (input, mut to) = std::io::pipe().unwrap();
+    let (options, text) = (options(spill), text.to_vec());
+    let relaying = std::thread::spawn(move || {
+        let warned = std::sync::Mutex::new(Vec::new());
+        let warn = |e: &Error| warned.lock().unwrap().push(e.to_string());
+        relay(input.as_fd(), output.as_fd(), &options, &warn).unwrap();
+        warned.into_inner().unwrap()
     });
-    (taken, warned.into_inner().unwrap())
+    within("the writer", move || to.write_all(&text).unwrap());
+    let taken = within("the reader", move || {
+        let mut taken = Vec::new();
+        from.read_to_end(&mut taken).unwrap();
+        taken
+    });
+    (taken, within("the relay", move || relaying.join().unwrap()))
+}
+
+/// Does something that must not take long.
+fn within<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(work()));
+    let end = end.recv_timeout(Duration::from_secs(60));
+    end.unwrap_or_else(|_| panic!("waited in vain for {what}"))
 }
 
 fn lines(count: usize) -> Vec<u8> {
@@ -57,25 +74,16 @@ fn a_last_line_without_its_end_gets_one() {
 fn the_relay_ends_when_its_idle_reader_has_gone() {
     let ((input, _to), (from, output)) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
     drop(from);
-    let ended = relay(input.as_fd(), output.as_fd(), &options(None), &|_| {});
-    assert_eq!(ended.unwrap(), Ended::ReaderGone);
+    let ended = within("the end", move || {
+        relay(input.as_fd(), output.as_fd(), &options(None), &|_| {}).unwrap()
+    });
+    assert_eq!(ended, Ended::ReaderGone);
 }
 
 #[test]
 fn a_full_output_that_does_not_block_is_tried_again() {
-    let (mut from, output) = std::io::pipe().unwrap();
+    let (from, output) = std::io::pipe().unwrap();
     rustix::fs::fcntl_setfl(&output, rustix::fs::OFlags::NONBLOCK).unwrap();
     let text = lines(30_000);
-    let (input, mut to) = std::io::pipe().unwrap();
-    let mut taken = Vec::new();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let output = output;
-            relay(input.as_fd(), output.as_fd(), &options(None), &|_| {}).unwrap()
-        });
-        to.write_all(&text).unwrap();
-        drop(to);
-        from.read_to_end(&mut taken).unwrap();
-    });
-    assert_eq!(taken, text);
+    assert_eq!(relayed_to((from, output), None, &text).0, text);
 }

@@ -1,7 +1,6 @@
 //! A lock that one process at a time holds, and that its death releases.
 
 use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
@@ -11,7 +10,7 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::regular;
 use crate::store::file::cannot_write;
-use crate::visible::quote_path;
+use crate::visible::quote;
 
 /// A held lock; dropped with the value.
 #[derive(Debug)]
@@ -20,7 +19,7 @@ pub struct Lock(File);
 impl Lock {
     /// Takes the lock; `None` when another process has it.
     pub fn try_take(path: &Path) -> Result<Option<Lock>> {
-        let shown = || quote_path(path.as_os_str().as_bytes()).into_owned();
+        let shown = || quote(path);
         let file = regular::open_own(path).map_err(|e| cannot_write(path, &e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(Lock(file))),

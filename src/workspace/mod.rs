@@ -11,7 +11,6 @@ mod registry;
 mod state;
 
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use locate::{below, repository_around, workspace_around};
@@ -22,7 +21,7 @@ pub use state::StateDir;
 
 use crate::error::{Error, Result};
 use crate::record::is_name;
-use crate::visible::quote_path;
+use crate::visible::quote;
 
 /// A workspace: a name, a root, members, and where its state is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -269,10 +268,6 @@ fn unknown(typed: &Path) -> Error {
     Error::failed("unknown-workspace", format!("there is no workspace '{}'", quote(typed)))
         .hint("see which there are: `auwai workspace list --all`")
         .hint(format!("or make it: `auwai workspace init {} --root DIR`", quote(typed)))
-}
-
-fn quote(path: &Path) -> std::borrow::Cow<'_, str> {
-    quote_path(path.as_os_str().as_bytes())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::regular;
 use crate::store::file::cannot_write;
-use crate::visible::quote_path;
+use crate::visible::quote;
 
 /// The folder's name inside a repository or a workspace's root.
 pub const NAME: &str = ".auwai";
@@ -66,7 +66,7 @@ impl StateDir {
             if e.kind() == std::io::ErrorKind::StorageFull {
                 return cannot_write(&self.0, &e);
             }
-            let subject = quote_path(self.0.as_os_str().as_bytes());
+            let subject = quote(&self.0);
             Error::failed("not-writable", format!("cannot write the state folder '{subject}'"))
                 .because(crate::error::plain(&e))
                 .hint("keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)")

@@ -208,3 +208,39 @@ hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
 "#]]
     );
 }
+
+#[test]
+fn a_plan_is_not_broken_by_another_tokenizer() {
+    let site = read_in_part();
+    let before = site.ask(LEDGERS[0], "SELECT * FROM meta WHERE key = 'tokenizer'");
+    for args in
+        [&["plan"][..], &["workspace", "survey"], &["run", "--jobs", "1"]].map(|verb| verb.to_vec())
+    {
+        let command = match args[0] {
+            "run" => &["--", "wc"][..],
+            _ => &[],
+        };
+        let told = site.run(&[&args, &["--tokenizer", "bytes/4"][..], command].concat());
+        let told = told.expect_code(1);
+        let first = "auwai: there is a plan that is counted with o200k_base\nhint: ";
+        assert!(told.err.starts_with(first), "{}", told.err);
+        assert_eq!(site.ask(LEDGERS[0], "SELECT * FROM meta WHERE key = 'tokenizer'"), before);
+    }
+    site.run(&["verify"]).expect_code(0);
+    site.ok(&["plan", "--tokenizer", "o200k_base"]);
+    site.ok(&["plan", "--tokenizer", "bytes/4", "--force"]);
+}
+
+#[test]
+fn a_damaged_index_is_not_passed_over() {
+    let site = read_in_part();
+    settle(&site);
+    fs::write(site.work(LEDGERS[0]), "remember the milk\n".repeat(500)).unwrap();
+    for args in [&["status"][..], &["why", "a.rs"]] {
+        let told = site.run(args).expect_code(3);
+        assert!(told.err.contains("damaged") || told.err.contains("not a ledger"), "{}", told.err);
+    }
+    let told = site.sh("auwai-ledger close --workspace .").expect_code(0);
+    assert!(told.err.starts_with("auwai-ledger: the paths are not counted: "), "{}", told.err);
+    assert!(told.text().contains("\"done\":1"), "{}", told.text());
+}

@@ -30,7 +30,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let at = io.world.timestamp();
     let (coverage, adopted) = Coverage::adopt(&dir, io.input, args.force, &at)?;
     if !adopted.existing {
-        coverage.export(owner(&workspace))?;
+        super::warn_export(coverage.export(owner(&workspace)), io);
     }
     tell(&adopted, io);
     record::write(io.out, &located(adopted, &workspace))?;

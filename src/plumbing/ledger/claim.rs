@@ -35,12 +35,16 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reader = args.by.reader.resolve(io.world)?;
     let (workspace, mut coverage) = args.by.target.open(io)?;
     let except: Vec<SegmentId> = args.except.into_iter().map(SegmentId).collect();
+    let own = coverage.active_of(&reader)?;
     let placed = match coverage.claim(&reader, &except, &io.world.timestamp())? {
         Handed::Segment(placed) => *placed,
         Handed::Done => return Err(all_done()),
         Handed::Held(holders) => return Err(others_hold(&holders)),
     };
-    super::warn_export(coverage.export_if_small(owner(&workspace)), io);
+    // What the reader had before changes nothing, and the export stands.
+    if own.as_ref() != Some(&placed.segment.id) {
+        super::warn_export(coverage.export_if_small(owner(&workspace)), io);
+    }
     let in_force = coverage.in_force()?;
     let words = brief(&Brief {
         placed: &placed,

@@ -2,16 +2,17 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::status;
+use super::Ledger;
+use super::status::{self, Fates};
 use super::target::{ActingOptions, owner};
-use crate::cli::Io;
+use crate::cli::{Io, Tool};
 use crate::error::{Error, Result};
 use crate::record::SegmentId;
 use crate::store::coverage::Coverage;
-use crate::visible::quote_path;
+use crate::visible::quote;
+use crate::workspace::Workspace;
 
 /// Close a segment
 ///
@@ -45,9 +46,19 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let summary = summary(args.summary, args.file.as_deref(), io)?;
     let closed = coverage.close(&segment, &reader, summary.as_deref(), &io.world.timestamp());
     // The segment may be done although its finding could not be appended.
-    let exported = coverage.export_if_small(owner(&workspace));
-    closed.and(exported)?;
-    status::print(&coverage, &workspace, io)
+    super::warn_export(coverage.export_if_small(owner(&workspace)), io);
+    closed?;
+    let fates = fates(&workspace, io);
+    status::print(&coverage, &workspace, fates, io)
+}
+
+/// The paths by fate, which are not what was asked for: the segment is done whatever the ledgers of
+/// the repositories are like.
+fn fates(workspace: &Workspace, io: &mut Io<'_>) -> Fates {
+    status::fates(workspace).unwrap_or_else(|error| {
+        io.say(Ledger::NAME, &format!("the paths are not counted: {error}"));
+        Fates::new()
+    })
 }
 
 fn segment(named: Option<String>, coverage: &Coverage, reader: &str) -> Result<SegmentId> {
@@ -80,7 +91,7 @@ fn read(file: &Path, io: &mut Io<'_>) -> Result<String> {
         false => File::open(file_path(file, io))
             .and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes)),
     };
-    let name = quote_path(file.as_os_str().as_bytes());
+    let name = quote(file);
     done.map_err(|e| {
         Error::io("read", &name, &e)
             .hint("say what was found on the command line instead: `auwai done -m 'TEXT'`")

@@ -2,7 +2,7 @@
 
 mod groups;
 
-use self::groups::{Delivery, commit_in_groups};
+use self::groups::{Arrived, commit_in_groups};
 use super::source::Source;
 use super::target::{FullReadOptions, ReaderOption, Repos};
 use crate::cli::{Io, Signals};
@@ -106,7 +106,7 @@ fn in_repository(args: &Args, reader: &str, io: &mut Io<'_>) -> Result<()> {
 fn mark_indexed(
     ledger: &mut Ledger,
     name: &str,
-    group: Vec<Delivery>,
+    group: Vec<Arrived>,
     evidence: Evidence<'_>,
 ) -> Result<()> {
     let (reads, mut unknown) = apart(group);
@@ -120,7 +120,7 @@ fn mark_indexed(
 }
 
 /// The reads of a group, and the error for each if it is not known.
-fn apart(group: Vec<Delivery>) -> (Vec<Read>, Vec<Error>) {
+fn apart(group: Vec<Arrived>) -> (Vec<Read>, Vec<Error>) {
     group.into_iter().map(|delivery| (delivery.read, delivery.unknown)).unzip()
 }
 
@@ -129,14 +129,14 @@ fn next<R: std::io::BufRead>(
     input: &mut Reader<R>,
     place: &str,
     hint: &str,
-) -> Result<Option<Delivery>> {
+) -> Result<Option<Arrived>> {
     loop {
         match input.next_record()? {
             None => return Ok(None),
             Some(Record::Read(read)) => {
                 let unknown =
                     input.bad(&format!("'{}:{}' is not in the {place}", read.repo, read.id));
-                return Ok(Some(Delivery { read, unknown: unknown.hint(hint) }));
+                return Ok(Some(Arrived { read, unknown: unknown.hint(hint) }));
             }
             Some(_) => {}
         }
@@ -148,7 +148,7 @@ const INDEX_HINT: &str = "what came before it is marked; bring the index up to d
 const HINT: &str = "what came before it is marked; plan what the tree is now: `auwai plan --force`";
 
 /// Marks a group; what came before an unknown chunk stands.
-fn mark(coverage: &mut Coverage, group: Vec<Delivery>, marking: &Marking, at: &str) -> Result<()> {
+fn mark(coverage: &mut Coverage, group: Vec<Arrived>, marking: &Marking, at: &str) -> Result<()> {
     let (reads, mut unknown) = apart(group);
     match coverage.mark(&reads, marking, at)?.unknown {
         None => Ok(()),

@@ -1,7 +1,8 @@
 //! What the reading verbs work on: sources, what is complete in them, and the chunks that a
 //! command line or a segment names.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -172,60 +173,47 @@ impl Reading {
 
     /// The chunks that a command line names: ids, prefixes of ids, paths.
     pub fn find(&self, wanted: &[OsString], world: &World) -> Result<Vec<Part>> {
-        let ledgers = self.sources.iter().map(Source::ledger).collect::<Result<Vec<_>>>()?;
-        wanted.iter().map(|word| self.find_one(word, &ledgers, world)).collect()
+        let shelf = |source| Ok(Shelf { source, ledger: source.ledger()?, complete: None });
+        let mut shelves = self.sources.iter().map(shelf).collect::<Result<Vec<_>>>()?;
+        wanted.iter().map(|word| self.find_one(word, &mut shelves, world)).collect()
     }
 
-    fn find_one(&self, word: &OsStr, ledgers: &[Ledger], world: &World) -> Result<Part> {
-        let found = self.by_id(word, ledgers)?;
+    fn find_one(&self, word: &OsStr, shelves: &mut [Shelf<'_>], world: &World) -> Result<Part> {
+        let found = by_id(word, shelves)?;
         match found.len() {
             1 => {}
             0 => {
-                let found = self.by_path(word, ledgers, world)?;
+                let found = self.by_path(word, shelves, world)?;
                 return found.ok_or_else(|| self.not_indexed(word, world));
             }
             _ => return Err(ambiguous(word, &found)),
         }
         let (at, id, row) = found.into_iter().next().ok_or_else(|| unknown(word))?;
-        let (source, ledger) = (&self.sources[at], &ledgers[at]);
-        let complete = self.complete(source, ledger)?;
-        let cut = ledger.cuts(row.id)?.into_iter().find(|cut| cut.id == id);
+        let shelf = &mut shelves[at];
+        let cut = shelf.ledger.cuts(row.id)?.into_iter().find(|cut| cut.id == id);
         let cut = cut.ok_or_else(|| unknown(word))?;
-        let complete = complete.contains(&id);
-        Ok((source.clone(), vec![Wanted::here(&row, &cut, complete)]))
-    }
-
-    /// The chunks that an id or a prefix of one can mean, with the place of their repository.
-    fn by_id(&self, word: &OsStr, ledgers: &[Ledger]) -> Result<Vec<(usize, ChunkId, Row)>> {
-        let text = word.to_str().unwrap_or_default();
-        let (repo, prefix) = match text.rsplit_once(':') {
-            Some((repo, prefix)) => (Some(repo), prefix),
-            None => (None, text),
-        };
-        let mut found = Vec::new();
-        if prefix.len() < SHORTEST_PREFIX {
-            return Ok(found);
-        }
-        for (at, ledger) in ledgers.iter().enumerate() {
-            if repo.is_none_or(|repo| repo == self.sources[at].name) {
-                found.extend(ledger.find(prefix)?.into_iter().map(|(id, row)| (at, id, row)));
-            }
-        }
-        Ok(found)
+        let complete = shelf.complete(self)?.contains(&id);
+        Ok((shelf.source.clone(), vec![Wanted::here(&row, &cut, complete)]))
     }
 
     /// All chunks of the file that a path names: `repo:path`, from a repository's root, or from the
     /// current folder.
-    fn by_path(&self, word: &OsStr, ledgers: &[Ledger], world: &World) -> Result<Option<Part>> {
-        for (source, ledger) in self.sources.iter().zip(ledgers) {
-            for path in source.paths(word, world) {
-                let Some((row, cuts)) = open_file(ledger, &path)? else { continue };
+    fn by_path(
+        &self,
+        word: &OsStr,
+        shelves: &mut [Shelf<'_>],
+        world: &World,
+    ) -> Result<Option<Part>> {
+        for shelf in shelves {
+            for path in shelf.source.paths(word, world) {
+                let Some((row, cuts)) = open_file(&shelf.ledger, &path)? else { continue };
                 if cuts.is_empty() {
                     return Err(not_text::no_text(word, &row));
                 }
-                let complete = self.complete(source, ledger)?;
+                let complete = shelf.complete(self)?;
                 let here = |cut: &Cut| Wanted::here(&row, cut, complete.contains(&cut.id));
-                return Ok(Some((source.clone(), cuts.iter().map(here).collect())));
+                let wanted = cuts.iter().map(here).collect();
+                return Ok(Some((shelf.source.clone(), wanted)));
             }
         }
         Ok(None)
@@ -250,9 +238,12 @@ impl Reading {
     /// `no-plan`; `not-planned` for a word of which the plan has nothing.
     pub fn planned(&self, words: &[OsString], found: Vec<Part>) -> Result<Vec<Part>> {
         let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
-        let mut parts = Vec::new();
+        let (mut parts, mut plans) = (Vec::new(), HashMap::new());
         for (word, (source, wanted)) in words.iter().zip(found) {
-            let plan = coverage.planned(&source.name)?;
+            let plan = match plans.entry(source.name.clone()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(coverage.planned(&source.name)?),
+            };
             let is_planned = |it: &Wanted| plan.contains_key(&it.id());
             if !wanted.iter().any(is_planned) {
                 return Err(not_text::not_planned(word, &source));
@@ -263,6 +254,41 @@ impl Reading {
         }
         Ok(parts)
     }
+}
+
+/// A repository that is looked into for several words: what is complete in it is asked once.
+struct Shelf<'a> {
+    source: &'a Source,
+    ledger: Ledger,
+    complete: Option<HashSet<ChunkId>>,
+}
+
+impl Shelf<'_> {
+    fn complete(&mut self, reading: &Reading) -> Result<&HashSet<ChunkId>> {
+        match &mut self.complete {
+            Some(known) => Ok(known),
+            unknown => Ok(unknown.insert(reading.complete(self.source, &self.ledger)?)),
+        }
+    }
+}
+
+/// The chunks that an id or a prefix of one can mean, with the place of their repository.
+fn by_id(word: &OsStr, shelves: &[Shelf<'_>]) -> Result<Vec<(usize, ChunkId, Row)>> {
+    let text = word.to_str().unwrap_or_default();
+    let (repo, prefix) = match text.rsplit_once(':') {
+        Some((repo, prefix)) => (Some(repo), prefix),
+        None => (None, text),
+    };
+    let mut found = Vec::new();
+    if prefix.len() < SHORTEST_PREFIX {
+        return Ok(found);
+    }
+    for (at, shelf) in shelves.iter().enumerate() {
+        if repo.is_none_or(|repo| repo == shelf.source.name) {
+            found.extend(shelf.ledger.find(prefix)?.into_iter().map(|(id, row)| (at, id, row)));
+        }
+    }
+    Ok(found)
 }
 
 /// A part that is being collected, with the file that it is in open.

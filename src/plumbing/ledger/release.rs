@@ -24,5 +24,6 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reader = args.by.reader.named(io.world)?;
     let (workspace, mut coverage) = args.by.target.open(io)?;
     coverage.release(&SegmentId(args.segment), reader.as_deref())?;
-    coverage.export_if_small(owner(&workspace))
+    super::warn_export(coverage.export_if_small(owner(&workspace)), io);
+    Ok(())
 }

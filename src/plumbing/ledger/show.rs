@@ -7,7 +7,7 @@ use crate::cli::Io;
 use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::index::BodyReader;
-use crate::plumbing::ledger::reading::{Reading, ReadingOptions, Wanted};
+use crate::plumbing::ledger::reading::{Part, Reading, ReadingOptions, Wanted};
 use crate::plumbing::ledger::source::Source;
 use crate::plumbing::ledger::words::StdinOption;
 use crate::record::{self, End, SegmentId, Unread, Why};
@@ -53,11 +53,23 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         }
     };
     let mut shown = Shown { planned: reading.coverage().is_some(), ..Shown::default() };
-    for (source, wanted) in wanted {
+    for (source, wanted) in joined(wanted) {
         show(&source, wanted, args.unread, &mut shown, io)?;
     }
     record::write(io.out, &End { of: "body".into(), count: shown.bodies })?;
     shown.verdict()
+}
+
+/// Parts that follow each other in one repository are one: it is opened once.
+fn joined(parts: Vec<Part>) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::new();
+    for (source, wanted) in parts {
+        match joined.last_mut() {
+            Some((last, more)) if last.name == source.name => more.extend(wanted),
+            _ => joined.push((source, wanted)),
+        }
+    }
+    joined
 }
 
 #[derive(Default)]

@@ -12,7 +12,7 @@ use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
 use crate::record::{Repo, RepoPath};
 use crate::store::ledger::Ledger;
-use crate::visible::quote_path;
+use crate::visible::{quote, quote_path};
 use crate::workspace::{Member, StateDir, below, folder_name, nearest};
 
 /// A repository: its name, its root, the subtrees it is bounded to, and its state.
@@ -34,7 +34,7 @@ impl Source {
     /// # Errors
     /// `not-found` when the folder is not there; usage when it cannot give a name.
     pub fn named(repo: &NamedRepo, state_dir: Option<&Path>, world: &World) -> Result<Source> {
-        let typed = quote_path(repo.path.as_os_str().as_bytes()).into_owned();
+        let typed = quote(&repo.path);
         let root = std::fs::canonicalize(world.absolute(&repo.path))
             .map_err(|e| Error::io("open", &typed, &e).hint(see_folders(&repo.path, world)))?;
         if !root.is_dir() {
@@ -87,6 +87,17 @@ impl Source {
         }
     }
 
+    /// The same, where it may not have been scanned yet.
+    ///
+    /// # Errors
+    /// What else keeps it from being opened.
+    pub fn ledger_if_indexed(&self) -> Result<Option<Ledger>> {
+        match self.ledger() {
+            Err(error) if error.code() == "not-indexed" => Ok(None),
+            ledger => ledger.map(Some),
+        }
+    }
+
     /// The rules of admission.
     pub fn policy(&self, world: &World) -> Result<Policy> {
         Policy::open(&self.root, &surroundings(world), &self.only)
@@ -99,7 +110,7 @@ impl Source {
 
     /// The root as shown in messages.
     pub fn shown_root(&self) -> String {
-        quote_path(self.root.as_os_str().as_bytes()).into_owned()
+        quote(&self.root)
     }
 
     /// The record that opens its part of a stream, with the state of git at the last scan.

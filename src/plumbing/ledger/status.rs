@@ -35,16 +35,22 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     }
     let workspace = args.target.workspace(io.world)?;
     let Some(coverage) = Coverage::find(&workspace.fullread_dir())? else {
-        return record::write(io.out, &known(&workspace)?);
+        let status = Status { fates: fates(&workspace)?, ..known(&workspace) };
+        return record::write(io.out, &status);
     };
-    print(&coverage, &workspace, io)?;
+    print(&coverage, &workspace, fates(&workspace)?, io)?;
     let exported = coverage.export_if_stale(owner(&workspace), (io.world.now)());
     super::warn_export(exported, io);
     Ok(())
 }
 
 /// Prints the record of an open ledger.
-pub(super) fn print(coverage: &Coverage, workspace: &Workspace, io: &mut Io<'_>) -> Result<()> {
+pub(super) fn print(
+    coverage: &Coverage,
+    workspace: &Workspace,
+    fates: Fates,
+    io: &mut Io<'_>,
+) -> Result<()> {
     let counters = coverage.counters()?;
     let force = coverage.in_force()?;
     let status = Status {
@@ -54,15 +60,16 @@ pub(super) fn print(coverage: &Coverage, workspace: &Workspace, io: &mut Io<'_>)
         tokens: counters.tokens,
         policy: Some(force.policy),
         active: coverage.holders()?,
-        ..known(workspace)?
+        fates,
+        ..known(workspace)
     };
     record::write(io.out, &status)
 }
 
-/// What is known of a workspace without a plan.
-fn known(workspace: &Workspace) -> Result<Status> {
+/// What is known of a workspace without a plan, but for its paths.
+fn known(workspace: &Workspace) -> Status {
     let watched = workspace.members().iter().filter_map(watched_member).collect();
-    Ok(Status { fates: fates(workspace)?, watched, ..Status::default() })
+    Status { watched, ..Status::default() }
 }
 
 fn watched_member(member: &Member) -> Option<Watched> {
@@ -86,17 +93,27 @@ fn watched(source: &Source) -> Option<Watched> {
     })
 }
 
-/// The paths by fate, over the members that are indexed.
-fn fates(workspace: &Workspace) -> Result<BTreeMap<String, u64>> {
-    let mut fates = BTreeMap::new();
+/// How many paths have a fate.
+pub(super) type Fates = BTreeMap<String, u64>;
+
+/// The paths by fate, over the members that are there and indexed.
+pub(super) fn fates(workspace: &Workspace) -> Result<Fates> {
+    let mut fates = Fates::new();
     for member in workspace.members() {
-        if let Ok(ledger) = Source::member(member).and_then(|source| source.ledger()) {
-            for (fate, totals) in ledger.totals()? {
-                *fates.entry(fate.as_str().to_string()).or_default() += totals.files;
-            }
+        let Some(ledger) = indexed(member)? else { continue };
+        for (fate, totals) in ledger.totals()? {
+            *fates.entry(fate.as_str().to_string()).or_default() += totals.files;
         }
     }
     Ok(fates)
+}
+
+/// A member's ledger, if it is where it was and has been indexed.
+fn indexed(member: &Member) -> Result<Option<Ledger>> {
+    match Source::member(member) {
+        Err(error) if error.code() == "gone" => Ok(None),
+        source => source?.ledger_if_indexed(),
+    }
 }
 
 fn of_repositories(args: &Args, io: &mut Io<'_>) -> Result<()> {

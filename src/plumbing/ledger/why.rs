@@ -38,7 +38,7 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let source = args.of.one(io.world)?;
-    let why = Why { policy: source.policy(io.world)?, ledger: source.ledger().ok(), source };
+    let why = Why { policy: source.policy(io.world)?, ledger: source.ledger_if_indexed()?, source };
     record::write(io.out, &why.repo()?)?;
     let (mut count, mut words) = (0, Vec::new());
     for word in args.stdin.words(&args.paths, io.input) {

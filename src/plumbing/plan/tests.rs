@@ -1,6 +1,7 @@
 #![cfg(test)]
 //! The tool through `run()`, in memory: what it writes, and every bad input with its message.
 
+use std::fs;
 use std::io;
 
 use clap::Parser;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::counted::{agree, count};
 use crate::error::{Error, Result};
+use crate::porcelain::signals::Forward;
 
 /// How long the rest of the input may be taken, and more output come, when the command has ended.
 const MOMENT: Duration = Duration::from_secs(2);
@@ -20,13 +21,14 @@ const FINDING: usize = 64 << 10;
 /// moment later, `stop` must end it. Returns how the command ended and what `feed` did.
 pub fn until_its_end<T>(
     child: &mut Child,
+    signals: &Forward,
     stop: impl FnOnce() + Send,
     feed: impl FnOnce() -> T,
 ) -> Result<(ExitStatus, T)> {
     let (feeding, fed) = channel::<()>();
     std::thread::scope(|scope| {
         let end = scope.spawn(move || {
-            let status = child.wait();
+            let status = signals.reap(child);
             if fed.recv_timeout(MOMENT) == Err(RecvTimeoutError::Timeout) {
                 stop();
             }
@@ -69,7 +71,7 @@ impl Finding {
     pub fn text(self) -> String {
         let _ = self.end.recv_timeout(MOMENT);
         let Ok(kept) = self.kept.lock() else { return String::new() };
-        // The finding travels as an argument, which cannot hold a NUL.
+        // A NUL would end the text for SQL's functions, and make findings.md no text for grep.
         let mut text = String::from_utf8_lossy(&kept.text).replace('\0', "\\x00");
         let more = kept.more as u64;
         if more > 0 {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::porcelain::pipeline::{Pipeline, collect_records, stage};
 use crate::porcelain::progress::Bar;
 use crate::porcelain::target::Target;
-use crate::record::{Read as Delivered, Record, Segment, SegmentKind};
+use crate::record::{Read as Delivered, Record, Segment, SegmentId, SegmentKind};
 use crate::regular::{self, Links};
 
 /// The exit status that leaves a segment unread, as in `git bisect run`.
@@ -36,8 +36,13 @@ pub fn work(
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let io = &mut Io { input: &mut std::io::empty(), out: &mut out, err: &mut err, world };
     let worker = Worker { reader, command, target, queue };
-    while let Some(segment) = queue.next(reader, io)? {
-        worker.feed(&segment, io)?;
+    while let Some(segment) = queue.next(reader, io).inspect_err(|_| queue.stop())? {
+        if let Err(error) = worker.feed(&segment, io) {
+            queue.stop();
+            // What cannot be given back is told less urgently than what failed before.
+            let _ = queue.release(&segment.id, reader, io);
+            return Err(error);
+        }
         bar.advance(&segment.id.to_string());
     }
     Ok(String::from_utf8_lossy(&err).into_owned())
@@ -59,21 +64,11 @@ struct Fed {
 
 impl Worker<'_> {
     fn feed(&self, segment: &Segment, io: &mut Io<'_>) -> Result<()> {
-        let id = segment.id.to_string();
-        let fed = match self.command(segment, io) {
-            Ok(fed) => fed,
-            Err(error) => {
-                self.queue.stop(&id, io)?;
-                return Err(error);
-            }
-        };
+        let fed = self.command(segment, io)?;
         match fed.status.code() {
             Some(0) => self.settle(segment, &fed, io),
-            Some(LEAVE) => self.queue.leave(&id, io),
-            _ => {
-                self.queue.stop(&id, io)?;
-                Err(self.failed(&id, fed.status))
-            }
+            Some(LEAVE) => self.queue.leave(&segment.id, self.reader, io),
+            _ => Err(self.failed(&segment.id, fed.status)),
         }
     }
 
@@ -81,7 +76,6 @@ impl Worker<'_> {
     fn settle(&self, segment: &Segment, fed: &Fed, io: &mut Io<'_>) -> Result<()> {
         self.mark(segment, &fed.delivered, io)?;
         if fed.delivered.len() < segment.chunks.len() {
-            self.queue.stop(&segment.id.to_string(), io)?;
             return Err(self.not_taken(segment, fed.delivered.len()));
         }
         let close = self.target.ledger("close").arg("--reader").arg(self.reader);
@@ -116,8 +110,7 @@ impl Worker<'_> {
             SegmentKind::Synthesis => self.send_findings(segment, writer, &mut child),
         };
         // Its input is closed by now: a command that could not be fed ends too.
-        let waited = child.wait();
-        self.queue.signals().forget(&child);
+        let waited = self.queue.signals().reap(&mut child);
         waited.map_err(|e| Error::io("wait for", "the command", &e))?;
         let (status, delivered) = ended?;
         Ok(Fed { status, delivered, finding: finding.text() })
@@ -167,7 +160,8 @@ impl Worker<'_> {
             }
             Ok(())
         };
-        let (status, sent) = until_its_end(child, stop, || pipeline.records(io, keep))?;
+        let (status, sent) =
+            until_its_end(child, self.queue.signals(), stop, || pipeline.records(io, keep))?;
         // What was stopped here was not taken, and that is judged by what came.
         if !stopped.load(Ordering::SeqCst) {
             sent?;
@@ -197,11 +191,12 @@ impl Worker<'_> {
         let stop = move || {
             let _ = stop.send(Ok(()));
         };
-        let (status, sent) = until_its_end(child, stop, || sent.recv().unwrap_or(Ok(())))?;
+        let (status, sent) =
+            until_its_end(child, self.queue.signals(), stop, || sent.recv().unwrap_or(Ok(())))?;
         sent.map(|()| (status, Vec::new()))
     }
 
-    fn failed(&self, id: &str, status: ExitStatus) -> Error {
+    fn failed(&self, id: &SegmentId, status: ExitStatus) -> Error {
         let command = self.command[0].to_string_lossy();
         let command = crate::visible::one_line(&command).into_owned();
         Error::failed("command-failed", format!("'{command}' failed on {id} ({status})"))

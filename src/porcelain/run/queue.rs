@@ -8,10 +8,19 @@ use crate::error::{Error, Kind, Result};
 use crate::porcelain::pipeline::collect_records;
 use crate::porcelain::signals::Forward;
 use crate::porcelain::target::Target;
-use crate::record::{Record, Segment};
+use crate::record::{Record, Segment, SegmentId};
 
-/// The prefix of the names under which a run's workers read.
-const READER: &str = "run-";
+/// The name under which a run's worker reads.
+pub fn worker(number: u16) -> String {
+    format!("run-{number}")
+}
+
+/// Whether a reader's name is that of a run's worker. No other reader may be called so: a run takes
+/// back what a reader of such a name has.
+pub fn is_worker(reader: &str) -> bool {
+    let number = reader.strip_prefix("run-").unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+}
 
 /// Hands out segments to the workers of one run.
 pub struct Queue<'a> {
@@ -36,8 +45,8 @@ impl<'a> Queue<'a> {
     /// Gives back what a killed run had active. The caller holds the lock of the run.
     pub fn release_stale(&self, io: &mut Io<'_>) -> Result<()> {
         let holders = self.target.status(io)?.active;
-        for holder in holders.into_iter().filter(|holder| holder.reader.starts_with(READER)) {
-            self.release(&holder.segment.to_string(), io)?;
+        for holder in holders.into_iter().filter(|holder| is_worker(&holder.reader)) {
+            self.release(&holder.segment, &holder.reader, io)?;
         }
         Ok(())
     }
@@ -62,23 +71,40 @@ impl<'a> Queue<'a> {
     }
 
     /// Leaves a segment unread, and does not hand it out again.
-    pub fn leave(&self, segment: &str, io: &mut Io<'_>) -> Result<()> {
+    pub fn leave(&self, segment: &SegmentId, reader: &str, io: &mut Io<'_>) -> Result<()> {
         self.left.lock().map_err(|_| poisoned())?.push(segment.to_string());
-        self.release(segment, io)
+        self.release(segment, reader, io)
     }
 
-    /// Gives a segment back, and lets no worker begin another.
-    pub fn stop(&self, segment: &str, io: &mut Io<'_>) -> Result<()> {
+    /// Lets no worker begin another segment.
+    pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.release(segment, io)
     }
 
-    fn release(&self, segment: &str, io: &mut Io<'_>) -> Result<()> {
-        let release = self.target.ledger("release").arg("--segment").arg(segment);
-        collect_records(&[release], io).map(|_| ())
+    /// Gives a segment back that `reader` has; what somebody else has by now is not the run's.
+    pub fn release(&self, segment: &SegmentId, reader: &str, io: &mut Io<'_>) -> Result<()> {
+        let release = self.target.ledger("release").arg("--reader").arg(reader);
+        let release = release.arg("--segment").arg(segment.to_string());
+        match collect_records(&[release], io) {
+            Err(error) if error.code() != "held" => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 
 fn poisoned() -> Error {
     Error::failed("bug", "a worker of the run panicked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_known_by_their_names_and_nobody_else_is() {
+        assert!(is_worker(&worker(1)) && is_worker(&worker(256)));
+        for reader in ["run-", "run-alice", "run-1a", "run1", "rerun-1", "run--1", "default"] {
+            assert!(!is_worker(reader), "{reader}");
+        }
+    }
 }

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const GROUP: usize = 4096;
 
 /// A delivered chunk, and the error for its line if it is not planned.
-pub(super) struct Delivery {
+pub(super) struct Arrived {
     pub read: Read,
     pub unknown: Error,
 }
@@ -27,8 +27,8 @@ pub(super) struct Delivery {
 /// `commit` works on a thread of its own, so that a group is committed while `next` waits for its
 /// input, and before a signal ends the process. What `next` gave before it failed is committed.
 pub(super) fn commit_in_groups(
-    mut next: impl FnMut() -> Result<Option<Delivery>>,
-    commit: impl FnMut(Vec<Delivery>) -> Result<()> + Send,
+    mut next: impl FnMut() -> Result<Option<Arrived>>,
+    commit: impl FnMut(Vec<Arrived>) -> Result<()> + Send,
     signals: &Signals,
 ) -> Result<()> {
     std::thread::scope(|scope| {
@@ -44,8 +44,8 @@ pub(super) fn commit_in_groups(
 
 /// Sends until the input ends; the sender is dropped then, which ends the last group.
 fn feed(
-    next: &mut impl FnMut() -> Result<Option<Delivery>>,
-    sender: SyncSender<Delivery>,
+    next: &mut impl FnMut() -> Result<Option<Arrived>>,
+    sender: SyncSender<Arrived>,
 ) -> Result<()> {
     while let Some(delivery) = next()? {
         // The committer has failed, and says why.
@@ -57,8 +57,8 @@ fn feed(
 }
 
 fn commit_all(
-    receiver: &Receiver<Delivery>,
-    mut commit: impl FnMut(Vec<Delivery>) -> Result<()>,
+    receiver: &Receiver<Arrived>,
+    mut commit: impl FnMut(Vec<Arrived>) -> Result<()>,
     signals: &Signals,
 ) -> Result<()> {
     loop {
@@ -80,7 +80,7 @@ fn commit_all(
 }
 
 /// A group: the first, and what comes soon after. Under a signal only what is there.
-fn group(first: Delivery, receiver: &Receiver<Delivery>, signals: &Signals) -> Vec<Delivery> {
+fn group(first: Arrived, receiver: &Receiver<Arrived>, signals: &Signals) -> Vec<Arrived> {
     let until = Instant::now() + GATHER;
     let mut group = vec![first];
     while group.len() < GROUP {

@@ -78,3 +78,19 @@ fn closing_at_once_keeps_one_finding() {
     assert_eq!(counts(&desk.status())[..3], [1, 0, 1]);
     assert_eq!(desk.ask("SELECT count(*), sum(appended) FROM findings"), "[(1, 1)]");
 }
+
+#[test]
+fn an_export_that_cannot_be_written_fails_nothing() {
+    let desk = Desk::new();
+    std::fs::create_dir_all(desk.state("fullread.json/in the way")).unwrap();
+    let told = |args: &[&str], input: &[u8]| desk.whole(args, input, &[]).unwrap().1;
+    let warning = "auwai-ledger: fullread.json is not up to date: ";
+    let adopted = told(&["adopt"], &plan(2, 1, 65_536));
+    assert!(adopted.starts_with(warning), "{adopted}");
+    assert!(told(&["claim"], b"").starts_with(warning));
+    assert!(told(&["release", "--segment", "read-1"], b"").starts_with(warning));
+    desk.mark(1, 1);
+    assert!(told(&["close", "--segment", "read-1"], b"").starts_with(warning));
+    assert!(told(&["status"], b"").starts_with(warning));
+    assert_eq!(counts(&desk.status())[..3], [1, 0, 2]);
+}

@@ -86,3 +86,14 @@ fn the_export_follows_the_segments() {
     desk.run(&["close", "--reader", "ann"]).unwrap();
     assert_eq!(export()["segments"][0]["status"], "done");
 }
+
+#[test]
+fn a_claim_that_changes_nothing_writes_no_export() {
+    let desk = Desk::planned(2, 2);
+    desk.claim("ann");
+    std::fs::remove_file(desk.state("fullread.json")).unwrap();
+    assert_eq!(desk.claim("ann").id.to_string(), "read-1");
+    assert!(!desk.state("fullread.json").exists());
+    desk.claim("bob");
+    assert!(desk.state("fullread.json").exists());
+}
