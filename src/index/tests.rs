@@ -49,7 +49,9 @@ impl Tree {
         let policy = Policy::open(&self.root(), &Surroundings::default(), &[]).unwrap();
         let at = "2026-01-01T00:00:00Z";
         let options = Options { name: "r", threads: 2, tokenizer, now: self.now, at };
-        scan(&self.root(), &policy, &mut self.ledger(), &options, &mut |_| {}).unwrap()
+        let mut ledger = self.ledger();
+        let turn = ledger.turn(&mut |_| {}).unwrap();
+        scan(&self.root(), &policy, &mut ledger, &turn, &options, &mut |_| {}).unwrap()
     }
 
     fn rows(&self) -> BTreeMap<String, Row> {

@@ -6,28 +6,52 @@ use rusqlite::{Transaction, params};
 
 use super::cuts::{Cut, pack};
 use super::files::{Batch, Changes, Content, FileRow, NameChunk, cuts_of};
+use super::marks::change_of;
 use super::{Durability, Ledger};
 use crate::error::{Error, Result};
 use crate::record::{ChunkId, Fate, RepoPath};
 use crate::store::db::Work;
 
 impl Ledger {
-    /// Applies a batch in one transaction. `change` numbers the change of the index that it is part
-    /// of; `name` names a chunk, for the case that two names clash.
-    pub fn apply(&mut self, batch: &Batch, change: i64, name: NameChunk<'_>) -> Result<Changes> {
+    /// Applies a batch in one transaction, as the next change of the index. `name` names a chunk,
+    /// for the case that two names clash. What it frees of reads waits for [`Ledger::move_reads`].
+    pub fn apply(&mut self, batch: &Batch, name: NameChunk<'_>) -> Result<Changes> {
         self.db.write(Durability::Process, |tx| {
             let mut changes = Changes::default();
-            for id in &batch.gone {
-                remove(tx, *id, &mut changes)?;
+            let change = next_change(tx)?;
+            for (key, id) in &batch.gone {
+                remove(tx, key, *id, &mut changes)?;
             }
             for row in &batch.rows {
-                if batch.anew || !touch(tx, row)? {
+                let cut_anew = batch.anew && row.content.is_some();
+                if cut_anew || !touch(tx, row)? {
                     put(tx, row, change, name, &mut changes)?;
                 }
             }
+            note_change(tx, change, changes)?;
             Ok(changes)
         })
     }
+}
+
+/// The number of a change that is begun. A chunk can take over a read when it came in a later
+/// change than that of the read, so the number moves on only where something is read.
+fn next_change(tx: &Transaction<'_>) -> Work<i64> {
+    let last = change_of(tx)?;
+    let any_read = tx.prepare_cached("SELECT 1 FROM marks LIMIT 1")?.exists([])?;
+    Ok(if any_read { last + 1 } else { last.max(1) })
+}
+
+/// Notes the change with what it did, not after it: else a mark that comes in between, or after a
+/// process that was killed in between, would count as older than what it saw.
+fn note_change(tx: &Transaction<'_>, change: i64, changes: Changes) -> Work<()> {
+    if changes == Changes::default() {
+        return Ok(());
+    }
+    let mut put = tx.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?;
+    put.execute(["changes", &change.to_string()])?;
+    put.execute(["moves", "due"])?;
+    Ok(())
 }
 
 fn fate_number(fate: Fate) -> i64 {
@@ -36,7 +60,7 @@ fn fate_number(fate: Fate) -> i64 {
 
 /// Notes new stat data of a file that has the bytes it had; `false` when it has not.
 fn touch(tx: &Transaction<'_>, row: &FileRow) -> Work<bool> {
-    let Some(content) = &row.content else { return Ok(false) };
+    let Some(content) = &row.content else { return touch_bare(tx, row) };
     let mut touch = tx.prepare_cached(
         "UPDATE files SET stat = ?3, racy = ?4
          WHERE key = ?1 AND hash = ?2 AND fate = ?5 AND encoding IS ?6",
@@ -53,7 +77,22 @@ fn touch(tx: &Transaction<'_>, row: &FileRow) -> Work<bool> {
     Ok(done > 0)
 }
 
-fn remove(tx: &Transaction<'_>, file: i64, changes: &mut Changes) -> Work<()> {
+/// The same for what has no content, like a file that cannot be read.
+fn touch_bare(tx: &Transaction<'_>, row: &FileRow) -> Work<bool> {
+    let mut touch = tx.prepare_cached(
+        "UPDATE files SET stat = ?2, racy = ?3
+         WHERE key = ?1 AND hash IS NULL AND fate = ?4 AND detail IS ?5",
+    )?;
+    let fate = fate_number(row.fate);
+    let key = row.path.to_key();
+    Ok(touch.execute(params![key, row.stat, row.racy, fate, row.detail])? > 0)
+}
+
+fn remove(tx: &Transaction<'_>, key: &[u8], file: i64, changes: &mut Changes) -> Work<()> {
+    let mut find = tx.prepare_cached("SELECT 1 FROM files WHERE id = ?1 AND key = ?2")?;
+    if !find.exists(params![file, key])? {
+        return Ok(());
+    }
     changes.files += 1;
     for cut in cuts_of(tx, file)? {
         forget(tx, cut.id, changes)?;
@@ -197,13 +236,60 @@ mod tests {
         let rows = vec![row("a", 7), row("b", 7)];
         let batch = Batch { rows, ..Batch::default() };
         let name = |_: &RepoPath, _: &[u8; 32], occurrence| ChunkId(7 + u64::from(occurrence));
-        let changes = ledger.apply(&batch, 1, &name).unwrap();
+        let changes = ledger.apply(&batch, &name).unwrap();
         assert_eq!(changes.added, 2);
         let cut = |path: &str| {
             let row = ledger.file(&RepoPath::new(path).unwrap()).unwrap().unwrap();
             ledger.cuts(row.id).unwrap()[0].clone()
         };
         assert_eq!((cut("a").id, cut("b").id, cut("b").occurrence), (ChunkId(7), ChunkId(8), 1));
+    }
+
+    fn no_clash(_: &RepoPath, _: &[u8; 32], _: u32) -> ChunkId {
+        unreachable!("no two of these ids are equal")
+    }
+
+    fn ledger() -> (tempfile::TempDir, Ledger) {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open_or_create(&dir.path().join("l.sqlite")).unwrap();
+        (dir, ledger)
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_read_is_no_change_the_second_time() {
+        let (_dir, mut ledger) = ledger();
+        let detail = |text: &str| Some(text.to_string());
+        let row = FileRow { fate: Fate::Unreadable, content: None, ..row("a", 1) };
+        let batch = |detail: Option<String>, anew| {
+            Batch { rows: vec![FileRow { detail, ..row.clone() }], anew, ..Batch::default() }
+        };
+        let mut files = |batch: Batch| ledger.apply(&batch, &no_clash).unwrap().files;
+        assert_eq!(files(batch(detail("EACCES"), false)), 1);
+        assert_eq!(files(batch(detail("EACCES"), false)), 0);
+        assert_eq!(files(batch(detail("EACCES"), true)), 0);
+        assert_eq!(files(batch(detail("EIO"), false)), 1);
+        let text = Batch { rows: vec![self::row("a", 1)], ..Batch::default() };
+        assert_eq!(files(text), 1);
+        assert_eq!(files(batch(detail("EIO"), false)), 1, "it had content");
+    }
+
+    #[test]
+    fn a_row_that_is_another_paths_by_now_is_not_taken_out() {
+        let (_dir, mut ledger) = ledger();
+        let put = |ledger: &mut Ledger, path, id| {
+            let batch = Batch { rows: vec![row(path, id)], ..Batch::default() };
+            ledger.apply(&batch, &no_clash).unwrap();
+            ledger.file(&RepoPath::new(path).unwrap()).unwrap().unwrap().id
+        };
+        let gone = |path: &str, id| {
+            let key = RepoPath::new(path).unwrap().to_key().into();
+            Batch { gone: vec![(key, id)], ..Batch::default() }
+        };
+        let first = put(&mut ledger, "a", 1);
+        assert_eq!(ledger.apply(&gone("a", first), &no_clash).unwrap().removed, 1);
+        assert_eq!(put(&mut ledger, "b", 2), first, "ids are used again");
+        assert_eq!(ledger.apply(&gone("a", first), &no_clash).unwrap(), Changes::default());
+        assert_eq!(ledger.find("0000000000000002").unwrap().len(), 1);
     }
 
     #[test]
