@@ -155,3 +155,35 @@ fn read_all(work: &Work<'_>, todo: &Receiver<Job>, done: &Sender<Done>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RepoPath;
+
+    #[test]
+    fn when_nobody_reads_any_more_nothing_counts_as_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let young = Young::at(std::time::SystemTime::now());
+        let (tokenizer, unchanged) = (Tokenizer::default(), AtomicU64::new(0));
+        let work = Work { root: &root, tokenizer, young, anew: false, unchanged };
+        let known = |id| Known { id, fate: Fate::Text, detail: None, stat: None, racy: true };
+        let rows = || [&b"a"[..], b"b"].map(|key| (key.into(), known(1)));
+        let entry = Entry {
+            path: RepoPath::new("a").unwrap(),
+            kind: Kind::File,
+            stat: None,
+            tracked: false,
+        };
+        for read in [true, false] {
+            let (found, entries) = bounded(1);
+            let (jobs, todo) = bounded(1);
+            found.send(vec![entry.clone()]).unwrap();
+            drop(found);
+            let todo = Some(todo).filter(|_| read);
+            let gone = sort(&work, rows().into_iter().collect(), &entries, &jobs);
+            assert_eq!(gone.map(|gone| gone.len()), todo.map(|_| 1));
+        }
+    }
+}

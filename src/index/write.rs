@@ -31,11 +31,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Writes into the ledger.
-    pub fn new(
-        ledger: &'a mut Ledger,
-        anew: bool,
-        progress: &'a mut dyn FnMut(Progress),
-    ) -> Self {
+    pub fn new(ledger: &'a mut Ledger, anew: bool, progress: &'a mut dyn FnMut(Progress)) -> Self {
         let batch = Batch { anew, ..Batch::default() };
         let sum = Changes::default();
         let (files, bytes, chunks, of_files) = (0, 0, 0, None);

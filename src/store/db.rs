@@ -167,6 +167,11 @@ impl Db {
         queries(&self.connection).map_err(|e| self.settle(e))
     }
 
+    /// Runs queries that all see the file as it is at one moment.
+    pub fn moment<T>(&self, queries: impl FnOnce(&Connection) -> Work<T>) -> Result<T> {
+        self.read(|c| queries(&*c.unchecked_transaction()?))
+    }
+
     /// Runs one writing transaction; it is rolled back when `work` fails.
     pub fn write<T>(
         &mut self,

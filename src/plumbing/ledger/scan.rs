@@ -63,6 +63,8 @@ pub(super) struct How {
 
 /// Brings the index of one repository up to date, and makes it first when there is none.
 pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
+    // A root that has gone must not be made anew for the state in it.
+    source.open_root()?;
     source.state.create()?;
     let mut ledger = Ledger::open_for_scan(&source.state.ledger())?;
     let turn = turn(source, &ledger, &mut || {}, io)?;

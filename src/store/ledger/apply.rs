@@ -167,8 +167,12 @@ fn put_row(tx: &Transaction<'_>, row: &FileRow) -> Work<i64> {
     )?)
 }
 
-/// Enters a new chunk's id. When another chunk has it, the occurrence is bumped until a name is
-/// free: two of 2^64 ids meet once in a repository of four billion chunks, and are told apart then.
+const CLAIM: &str = "INSERT OR IGNORE INTO chunk_ids SELECT ?1, ?2, ?3, ?4
+    WHERE NOT EXISTS (SELECT 1 FROM marks WHERE id = ?1 AND body <> ?5)";
+
+/// Enters a new chunk's id. When another chunk has it, or a read of other bytes was given to it,
+/// the occurrence is bumped until a name is free: two of 2^64 ids meet once in a repository of four
+/// billion chunks, or where somebody means them to, and are told apart then.
 fn claim_id(
     tx: &Transaction<'_>,
     path: &RepoPath,
@@ -177,9 +181,9 @@ fn claim_id(
     cut: &mut Cut,
     name: NameChunk<'_>,
 ) -> Work<()> {
-    let mut claim = tx.prepare_cached("INSERT OR IGNORE INTO chunk_ids VALUES (?1, ?2, ?3, ?4)")?;
+    let mut claim = tx.prepare_cached(CLAIM)?;
     let body = half(&cut.body);
-    while claim.execute(params![cut.id.0 as i64, file, body, change])? == 0 {
+    while claim.execute(params![cut.id.0 as i64, file, body, change, cut.body])? == 0 {
         let next = cut.occurrence.checked_add(1);
         cut.occurrence = next.ok_or_else(|| Error::failed("bug", "no free chunk id is left"))?;
         cut.id = name(path, &cut.body, cut.occurrence);
@@ -206,7 +210,9 @@ pub(super) fn half(body: &[u8; 32]) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Evidence, MarkOutcome};
     use super::*;
+    use crate::record::Read;
 
     fn row(path: &str, id: u64) -> FileRow {
         let body = *blake3::hash(path.as_bytes()).as_bytes();
@@ -260,8 +266,10 @@ mod tests {
         let (_dir, mut ledger) = ledger();
         let detail = |text: &str| Some(text.to_string());
         let row = FileRow { fate: Fate::Unreadable, content: None, ..row("a", 1) };
-        let batch = |detail: Option<String>, anew| {
-            Batch { rows: vec![FileRow { detail, ..row.clone() }], anew, ..Batch::default() }
+        let batch = |detail: Option<String>, anew| Batch {
+            rows: vec![FileRow { detail, ..row.clone() }],
+            anew,
+            ..Batch::default()
         };
         let mut files = |batch: Batch| ledger.apply(&batch, &no_clash).unwrap().files;
         assert_eq!(files(batch(detail("EACCES"), false)), 1);
@@ -290,6 +298,26 @@ mod tests {
         assert_eq!(put(&mut ledger, "b", 2), first, "ids are used again");
         assert_eq!(ledger.apply(&gone("a", first), &no_clash).unwrap(), Changes::default());
         assert_eq!(ledger.find("0000000000000002").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_chunk_does_not_get_the_id_under_which_other_bytes_were_read() {
+        let (_dir, mut ledger) = ledger();
+        let name = |_: &RepoPath, _: &[u8; 32], occurrence| ChunkId(7 + u64::from(occurrence));
+        let mut put = |path, gone| {
+            let batch = Batch { rows: vec![row(path, 7)], gone, ..Batch::default() };
+            ledger.apply(&batch, &name).unwrap();
+            let file = ledger.file(&RepoPath::new(path).unwrap()).unwrap().unwrap();
+            let cut = ledger.cuts(file.id).unwrap()[0].clone();
+            let evidence = Evidence { reader: "t", how: "shown", at: "1970-01-01T00:00:00Z" };
+            let marked = ledger.mark(&[Read::of("r", cut.id)], evidence).unwrap();
+            (file.id, cut.id, marked)
+        };
+        let (id, ..) = put("a", vec![]);
+        put("c", vec![(RepoPath::new("a").unwrap().to_key().into(), id)]);
+        let (_, chunk, marked) = put("b", vec![]);
+        assert_ne!(chunk, ChunkId(7));
+        assert_eq!(marked, [MarkOutcome::New], "nobody has read the bytes of b");
     }
 
     #[test]

@@ -6,6 +6,8 @@ mod apply;
 mod cuts;
 mod files;
 mod marks;
+#[cfg(test)]
+mod model;
 
 use std::path::Path;
 use std::time::Duration;
