@@ -314,8 +314,8 @@ mod tests {
             (file.id, cut.id, marked)
         };
         let (id, ..) = put("a", vec![]);
-        put("c", vec![(RepoPath::new("a").unwrap().to_key().into(), id)]);
-        let (_, chunk, marked) = put("b", vec![]);
+        let gone = (RepoPath::new("a").unwrap().to_key().into(), id);
+        let (_, chunk, marked) = put("b", vec![gone]);
         assert_ne!(chunk, ChunkId(7));
         assert_eq!(marked, [MarkOutcome::New], "nobody has read the bytes of b");
     }

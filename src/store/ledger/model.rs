@@ -307,6 +307,8 @@ impl Case {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
     #[test]
     fn the_ledger_never_says_more_than_was_read(steps in prop::collection::vec(step(), 1..40)) {
         let mut case = Case::new();
