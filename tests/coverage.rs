@@ -363,3 +363,24 @@ fn a_read_record_that_is_cut_off_is_named() {
     assert!(said(&out).starts_with(message), "{}", said(&out));
     assert_eq!(desk.status()["chunks"]["complete"], 1);
 }
+
+#[test]
+fn the_first_finding_is_on_the_disk_before_it_counts_as_appended() {
+    use crate::support::site::{Site, skipped};
+    if Command::new("strace").arg("-V").output().is_err() {
+        return skipped("strace is not here");
+    }
+    let site = Site::new();
+    site.write("r/a.txt", "one\n");
+    site.ok(&["workspace", "init", "demo"]);
+    site.ok(&["workspace", "add", "r"]);
+    for args in [&["plan"][..], &["next"], &["read"]] {
+        site.ok(args);
+    }
+    site.sh("strace -f -y -e trace=fsync -o ../trace auwai done -m found").expect_code(0);
+    let trace = fs::read_to_string(site.path("trace")).unwrap();
+    let mut synced = trace.lines().filter_map(|line| Some(line.split_once('<')?.1));
+    let file = synced.find(|path| path.contains("workspace/findings.md>"));
+    assert!(file.is_some(), "{trace}");
+    assert!(synced.next().is_some_and(|path| path.contains(".auwai/workspace>")), "{trace}");
+}

@@ -8,4 +8,5 @@ mod following;
 mod ledger;
 mod process;
 mod revisit;
+mod turns;
 mod watch;

@@ -24,6 +24,7 @@ pub struct BodyReader<'a> {
 struct Open {
     row: i64,
     file: File,
+    size: u64,
     clean: Option<bool>,
 }
 
@@ -36,8 +37,10 @@ impl<'a> BodyReader<'a> {
     /// The chunk, or `None` when the file does not hold the indexed bytes there any more.
     pub fn read(&mut self, row: &Row, cut: &Cut, complete: bool) -> Option<Body> {
         let encoding: Encoding = row.encoding.as_deref()?.parse().ok()?;
-        let mut bytes = vec![0; usize::try_from(cut.bytes.to - cut.bytes.from).ok()?];
-        let Open { file, clean, .. } = self.open(row)?;
+        let Open { file, clean, size, .. } = self.open(row)?;
+        // A damaged ledger can name any length; no more is made room for than the file can fill.
+        let len = cut.bytes.to.checked_sub(cut.bytes.from).filter(|_| cut.bytes.to <= *size)?;
+        let mut bytes = vec![0; usize::try_from(len).ok()?];
         file.read_exact_at(&mut bytes, cut.bytes.from).ok()?;
         let clean = *clean;
         if *blake3::hash(&bytes).as_bytes() != cut.body {
@@ -71,7 +74,7 @@ impl<'a> BodyReader<'a> {
             let file = self.root.open_file(&row.path).ok()?;
             let stat = Stat::from(&rustix::fs::fstat(&file).ok()?);
             let clean = self.git.and_then(|git| git.is_clean(&row.path, &stat));
-            self.open = Some(Open { row: row.id, file, clean });
+            self.open = Some(Open { row: row.id, file, size: stat.size, clean });
         }
         self.open.as_ref()
     }

@@ -14,7 +14,7 @@ use super::write::note_git;
 use crate::admit::{self, GIT_RULES, OWN_RULES, Policy, Stat, Surroundings};
 use crate::error::Result;
 use crate::record::{Fate, Progress, RepoPath, Sync};
-use crate::store::ledger::{Known, Ledger};
+use crate::store::ledger::{Known, Ledger, Turn};
 use crate::walk;
 
 /// The rules of one repository held open, and what is known of git's state.
@@ -87,12 +87,13 @@ impl Follower {
     pub fn scan(
         &mut self,
         ledger: &mut Ledger,
+        turn: &Turn,
         options: &Options<'_>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Sync> {
         self.stale = true;
         self.reopen()?;
-        let sync = scan::scan(&self.root, &self.policy, ledger, options, progress)?;
+        let sync = scan::scan(&self.root, &self.policy, ledger, turn, options, progress)?;
         (self.stale, self.recompare, self.differing) = (false, false, None);
         Ok(sync)
     }
@@ -105,12 +106,13 @@ impl Follower {
     pub fn sync(
         &mut self,
         ledger: &mut Ledger,
+        turn: &Turn,
         changed: &BTreeSet<RepoPath>,
         options: &Options<'_>,
     ) -> Result<Sync> {
         let folder = |path: &RepoPath| path.parent().filter(|_| is_rule_file(path));
         let paths = changed.iter().map(|path| folder(path).unwrap_or_else(|| path.clone()));
-        let synced = sync::sync(&self.policy, ledger, &paths.collect(), options)?;
+        let synced = sync::sync(&self.policy, ledger, turn, &paths.collect(), options)?;
         let head = admit::head(&self.root);
         let dirty = self.policy.in_git() && self.is_dirty(ledger, synced.dirty)?;
         note_git(ledger, &self.policy, head.as_deref(), dirty)?;

@@ -37,16 +37,19 @@ pub struct Work<'a> {
     pub unchanged: AtomicU64,
 }
 
+/// A row of the ledger: its path's key, and its id.
+pub type RowId = (Box<[u8]>, i64);
+
 /// An entry to read, and its row if it has one.
 struct Job {
     entry: Entry,
-    known: Option<i64>,
+    known: Option<RowId>,
 }
 
 /// What came of a job.
 pub struct Done {
     /// The row that the path had.
-    pub known: Option<i64>,
+    pub known: Option<RowId>,
     /// What is there.
     pub outcome: Outcome,
 }
@@ -73,10 +76,12 @@ pub fn refresh<T: Send>(
         let known = known(writer.ledger())?;
         writer.expect(known.len())?;
         let sorting = scope.spawn(move || sort(work, known, &entries, &jobs));
-        for _ in 0..threads.max(1) {
-            let (todo, done) = (todo.clone(), done.clone());
-            scope.spawn(move || read_all(work, &todo, &done));
-        }
+        let reading: Vec<_> = (0..threads.max(1))
+            .map(|_| {
+                let (todo, done) = (todo.clone(), done.clone());
+                scope.spawn(move || read_all(work, &todo, &done))
+            })
+            .collect();
         drop((todo, done));
         let written = outcomes.iter().try_for_each(|done| {
             writer.tell(work.unchanged.load(Ordering::Relaxed));
@@ -86,37 +91,44 @@ pub fn refresh<T: Send>(
         let gone = join(sorting)?;
         let told = join(looking)??;
         written?;
-        writer.forget(gone)?;
+        reading.into_iter().try_for_each(join)?;
+        writer.forget(gone.ok_or_else(panicked)?)?;
         Ok(told)
     })
 }
 
 fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> Result<T> {
-    thread.join().map_err(|_| Error::failed("bug", "a thread of the scan panicked"))
+    thread.join().map_err(|_| panicked())
 }
 
-/// Passes on what differs from the ledger, and returns the rows of what was not found.
+fn panicked() -> Error {
+    Error::failed("bug", "a thread of the scan panicked")
+}
+
+/// Passes on what differs from the ledger, and returns the rows of what was not found; `None` when
+/// nobody takes what it passes on, and it does not know.
 fn sort(
     work: &Work<'_>,
     mut known: KnownRows,
     entries: &Receiver<Vec<Entry>>,
     jobs: &Sender<Job>,
-) -> Vec<i64> {
+) -> Option<Vec<RowId>> {
     let mut key = Vec::new();
     for entry in entries.iter().flatten() {
         key.clear();
         entry.path.push_key(&mut key);
-        let before = known.remove(key.as_slice());
-        if !work.anew && before.as_ref().is_some_and(|before| is_unchanged(&entry, before)) {
+        let before = known.remove_entry(key.as_slice());
+        if !work.anew && before.as_ref().is_some_and(|(_, before)| is_unchanged(&entry, before)) {
             work.unchanged.fetch_add(1, Ordering::Relaxed);
             continue;
         }
-        let job = Job { entry, known: before.map(|before| before.id) };
-        if jobs.send(job).is_err() {
-            break;
-        }
+        jobs.send(Job { entry, known: before.map(row_id) }).ok()?;
     }
-    known.into_values().map(|known| known.id).collect()
+    Some(known.into_iter().map(row_id).collect())
+}
+
+fn row_id((key, known): (Box<[u8]>, Known)) -> RowId {
+    (key, known.id)
 }
 
 fn is_unchanged(entry: &Entry, known: &Known) -> bool {
@@ -140,6 +152,38 @@ fn read_all(work: &Work<'_>, todo: &Receiver<Job>, done: &Sender<Done>) {
         let outcome = read_entry(work.root, entry, work.young, &mut reader);
         if done.send(Done { known, outcome }).is_err() {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RepoPath;
+
+    #[test]
+    fn when_nobody_reads_any_more_nothing_counts_as_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::open(dir.path()).unwrap();
+        let young = Young::at(std::time::SystemTime::now());
+        let (tokenizer, unchanged) = (Tokenizer::default(), AtomicU64::new(0));
+        let work = Work { root: &root, tokenizer, young, anew: false, unchanged };
+        let known = |id| Known { id, fate: Fate::Text, detail: None, stat: None, racy: true };
+        let rows = || [&b"a"[..], b"b"].map(|key| (key.into(), known(1)));
+        let entry = Entry {
+            path: RepoPath::new("a").unwrap(),
+            kind: Kind::File,
+            stat: None,
+            tracked: false,
+        };
+        for read in [true, false] {
+            let (found, entries) = bounded(1);
+            let (jobs, todo) = bounded(1);
+            found.send(vec![entry.clone()]).unwrap();
+            drop(found);
+            let todo = Some(todo).filter(|_| read);
+            let gone = sort(&work, rows().into_iter().collect(), &entries, &jobs);
+            assert_eq!(gone.map(|gone| gone.len()), todo.map(|_| 1));
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::admit::Policy;
 use crate::beneath::Root;
 use crate::error::{Error, Result};
 use crate::record::{Progress, Sync, SyncMode};
-use crate::store::ledger::Ledger;
+use crate::store::ledger::{Ledger, Turn};
 use crate::text::{CHUNKER_VERSION, Tokenizer};
 use crate::visible::quote_path;
 use crate::walk;
@@ -31,7 +31,8 @@ pub struct Options<'a> {
     pub at: &'a str,
 }
 
-/// Makes the ledger say what the tree is. `progress` is called now and then.
+/// Makes the ledger say what the tree is. `policy` must be no older than the turn; `progress` is
+/// called now and then.
 ///
 /// # Errors
 /// The ledger's, and `not-found` for a root that is not there. A path that cannot be read is a row
@@ -40,15 +41,15 @@ pub fn scan(
     root: &Path,
     policy: &Policy,
     ledger: &mut Ledger,
+    _turn: &Turn,
     options: &Options<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Sync> {
     let folder = open_root(root)?;
-    let _turn = ledger.turn()?;
     let (tokenizer, anew) = settle_tokenizer(ledger, options.tokenizer)?;
     let young = Young::at(options.now);
     let work = Work { root: &folder, tokenizer, young, anew, unchanged: AtomicU64::new(0) };
-    let mut writer = Writer::new(ledger, anew, progress)?;
+    let mut writer = Writer::new(ledger, anew, progress);
     let source = |sink: &(dyn Fn(Vec<walk::Entry>) + std::marker::Sync)| {
         walk::walk(policy, options.threads, sink)
     };

@@ -12,7 +12,7 @@ use super::write::Writer;
 use crate::admit::Policy;
 use crate::error::Result;
 use crate::record::{self, RepoPath, SyncMode};
-use crate::store::ledger::Ledger;
+use crate::store::ledger::{Ledger, Turn};
 use crate::walk::{self, Entry};
 
 /// What a sync did.
@@ -32,11 +32,11 @@ pub struct Synced {
 pub fn sync(
     policy: &Policy,
     ledger: &mut Ledger,
+    _turn: &Turn,
     paths: &BTreeSet<RepoPath>,
     options: &Options<'_>,
 ) -> Result<Synced> {
     let folder = open_root(policy.root_path())?;
-    let _turn = ledger.turn()?;
     let tokenizer = settled_tokenizer(ledger)?;
     let mut look = Look::default();
     for path in paths {
@@ -47,7 +47,7 @@ pub fn sync(
     let work = Work { root: &folder, tokenizer, young, anew: false, unchanged };
     let threads = options.threads.min(look.entries.len());
     let mut progress = |_| {};
-    let mut writer = Writer::new(ledger, false, &mut progress)?;
+    let mut writer = Writer::new(ledger, false, &mut progress);
     let entries = look.entries;
     let source = |sink: &(dyn Fn(Vec<Entry>) + Sync)| {
         sink(entries);

@@ -4,14 +4,21 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
+use super::refresh::{Work, refresh};
+use super::stat::Young;
+use super::write::Writer;
 use super::{BodyReader, Options, scan};
 use crate::admit::{Policy, Surroundings};
 use crate::beneath::Root;
+use crate::error::Result;
 use crate::record::{ChunkId, Fate, Read, RepoPath, Sync};
-use crate::store::ledger::{Evidence, Ledger, MarkOutcome, Row};
+use crate::store::ledger::{Cut, Evidence, Ledger, MarkOutcome, Row};
 use crate::text::Tokenizer;
+use crate::walk;
 
 /// A tree and its ledger, which lies beside it.
 struct Tree {
@@ -49,7 +56,9 @@ impl Tree {
         let policy = Policy::open(&self.root(), &Surroundings::default(), &[]).unwrap();
         let at = "2026-01-01T00:00:00Z";
         let options = Options { name: "r", threads: 2, tokenizer, now: self.now, at };
-        scan(&self.root(), &policy, &mut self.ledger(), &options, &mut |_| {}).unwrap()
+        let mut ledger = self.ledger();
+        let turn = ledger.turn(&mut |_| {}).unwrap();
+        scan(&self.root(), &policy, &mut ledger, &turn, &options, &mut |_| {}).unwrap()
     }
 
     fn rows(&self) -> BTreeMap<String, Row> {
@@ -77,6 +86,27 @@ impl Tree {
         let read = self.ledger().read_ids().unwrap();
         self.ids(path).iter().map(|id| read.contains(id)).collect()
     }
+}
+
+/// What a scan writes that is killed before its end.
+fn scan_cut_off(tree: &Tree) {
+    let policy = Policy::open(&tree.root(), &Surroundings::default(), &[]).unwrap();
+    refresh_with(tree, |sink| walk::walk(&policy, 1, sink));
+}
+
+/// A scan whose walk is `source`, without its end.
+fn refresh_with<T: Send>(
+    tree: &Tree,
+    source: impl FnOnce(&(dyn Fn(Vec<walk::Entry>) + std::marker::Sync)) -> Result<T> + Send,
+) {
+    let mut ledger = tree.ledger();
+    let _turn = ledger.turn(&mut |_| {}).unwrap();
+    let root = Root::open(&tree.root()).unwrap();
+    let (tokenizer, young) = (Tokenizer::default(), Young::at(tree.now));
+    let work = Work { root: &root, tokenizer, young, anew: false, unchanged: AtomicU64::new(0) };
+    let mut progress = |_| {};
+    let mut writer = Writer::new(&mut ledger, false, &mut progress);
+    refresh(&work, 1, source, Ledger::known, &mut writer).unwrap();
 }
 
 /// Some lines of text that differ from each other.
@@ -277,6 +307,106 @@ fn a_copy_inherits_nothing() {
     fs::remove_file(tree.root().join("a")).unwrap();
     tree.scan();
     assert_eq!(tree.read("old"), [false], "it was there before the read, so it is no move");
+}
+
+#[test]
+fn reads_move_also_when_the_scan_that_saw_it_was_killed() {
+    let tree = Tree::new();
+    tree.write("a", "text\n");
+    tree.scan();
+    tree.mark(&tree.ids("a"));
+    fs::rename(tree.root().join("a"), tree.root().join("b")).unwrap();
+    scan_cut_off(&tree);
+    assert_eq!(tree.read("b"), [false]);
+    let sync = tree.scan();
+    assert_eq!((sync.files, sync.kept_reads), (0, 1));
+    assert_eq!(tree.read("b"), [true]);
+    assert_eq!(tree.scan().kept_reads, 0);
+}
+
+#[test]
+fn a_killed_scan_makes_no_copy_that_inherits() {
+    for some_read in [false, true] {
+        let tree = Tree::new();
+        tree.write("z", "last\n");
+        tree.scan();
+        if some_read {
+            tree.mark(&tree.ids("z"));
+        }
+        tree.write("a", "text\n");
+        tree.write("b", "text\n");
+        scan_cut_off(&tree);
+        assert_eq!(tree.scan().files, 0);
+        tree.mark(&tree.ids("a"));
+        fs::remove_file(tree.root().join("a")).unwrap();
+        assert_eq!(tree.scan().kept_reads, 0);
+        assert_eq!(tree.read("b"), [false], "it was there before a was read");
+    }
+}
+
+#[test]
+fn a_second_scan_waits_for_the_end_of_the_first() {
+    let tree = Tree::new();
+    tree.write("a", "text\n");
+    tree.scan();
+    fs::rename(tree.root().join("a"), tree.dir.path().join("away")).unwrap();
+    let (began, begun) = mpsc::channel();
+    let (scanned, other) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let tree = &tree;
+        // A slow scan while the file is away: it finds nothing.
+        scope.spawn(move || {
+            refresh_with(tree, move |_| {
+                began.send(()).unwrap();
+                let _ = other.recv_timeout(Duration::from_millis(500));
+                Ok(())
+            });
+        });
+        begun.recv().unwrap();
+        // Gone from the place, but not from the rows that the first scan knows.
+        std::thread::sleep(Duration::from_millis(50));
+        fs::rename(tree.dir.path().join("away"), tree.root().join("a")).unwrap();
+        tree.scan();
+        let _ = scanned.send(());
+    });
+    assert_eq!(tree.rows().into_keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn all_files_are_told_as_they_are_at_one_moment() {
+    let tree = Tree::new();
+    for name in ["a", "b", "z"] {
+        tree.write(name, name);
+    }
+    tree.scan();
+    let ledger = tree.ledger();
+    let mut told = Vec::new();
+    let each = |row: Row| {
+        if told.is_empty() {
+            fs::rename(tree.root().join("z"), tree.root().join("0")).unwrap();
+            tree.write("b", lines(0, 500));
+            assert_eq!(tree.scan().files, 3);
+        }
+        assert_eq!(ledger.cuts(row.id)?.len() as u64, row.chunks);
+        told.push(row.path.display().into_owned());
+        Ok(())
+    };
+    ledger.each_file(each).unwrap();
+    assert_eq!(told, ["a", "b", "z"]);
+}
+
+#[test]
+fn a_chunk_of_any_length_is_only_refused() {
+    let tree = Tree::new();
+    tree.write("a", "one\n");
+    tree.scan();
+    let row = tree.rows()["a"].clone();
+    let cut = tree.ledger().cuts(row.id).unwrap()[0].clone();
+    let root = Root::open(&tree.root()).unwrap();
+    for [from, to] in [[0, u64::MAX], [0, i64::MAX.cast_unsigned()], [1, 0], [0, 5], [5, 5]] {
+        let damaged = Cut { bytes: [from, to].into(), ..cut.clone() };
+        assert!(BodyReader::new(&root, "r", None).read(&row, &damaged, false).is_none());
+    }
 }
 
 #[test]

@@ -20,7 +20,6 @@ const TELL: u64 = 1000;
 /// Collects outcomes and writes them batch by batch.
 pub struct Writer<'a> {
     ledger: &'a mut Ledger,
-    change: i64,
     batch: Batch,
     sum: Changes,
     files: u64,
@@ -31,17 +30,12 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes into the ledger, as its next change.
-    pub fn new(
-        ledger: &'a mut Ledger,
-        anew: bool,
-        progress: &'a mut dyn FnMut(Progress),
-    ) -> Result<Self> {
-        let change = ledger.change()? + 1;
+    /// Writes into the ledger.
+    pub fn new(ledger: &'a mut Ledger, anew: bool, progress: &'a mut dyn FnMut(Progress)) -> Self {
         let batch = Batch { anew, ..Batch::default() };
         let sum = Changes::default();
         let (files, bytes, chunks, of_files) = (0, 0, 0, None);
-        Ok(Writer { ledger, change, batch, sum, files, of_files, bytes, chunks, progress })
+        Writer { ledger, batch, sum, files, of_files, bytes, chunks, progress }
     }
 
     /// What is being written.
@@ -88,14 +82,14 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes out rows, and writes what is left to write.
-    pub fn forget(&mut self, gone: Vec<i64>) -> Result<()> {
+    pub fn forget(&mut self, gone: Vec<(Box<[u8]>, i64)>) -> Result<()> {
         self.batch.gone.extend(gone);
         self.write()
     }
 
     fn write(&mut self) -> Result<()> {
         if !self.batch.is_empty() {
-            let changes = self.ledger.apply(&self.batch, self.change, &name_chunk)?;
+            let changes = self.ledger.apply(&self.batch, &name_chunk)?;
             self.sum += changes;
             self.batch.clear();
             self.chunks = 0;
@@ -106,11 +100,10 @@ impl<'a> Writer<'a> {
     /// Moves the reads of what has vanished, and tells what was done.
     pub fn finish(self, mode: SyncMode, options: &Options<'_>) -> Result<Sync> {
         let changed = self.sum != Changes::default();
-        let kept_reads = if changed { self.ledger.move_reads(options.at)? } else { 0 };
+        // Also when nothing has changed: the last scan may have been killed before this.
+        let kept_reads = self.ledger.move_reads(options.at)?;
         if changed || self.ledger.meta("scanned")?.is_none() {
-            let change = self.change.to_string();
-            let facts = [("changes", change.as_str()), ("scanned", options.at), ("anew", "0")];
-            self.ledger.set_meta(&facts)?;
+            self.ledger.set_meta(&[("scanned", options.at), ("anew", "0")])?;
             if mode == SyncMode::Full {
                 self.ledger.checkpoint();
             }

@@ -60,26 +60,37 @@ fn refusal(path: &Path) -> Option<Errno> {
 
 fn take(path: &Path, cause: Errno) -> io::Result<Copy> {
     for _ in 0..TRIES {
-        let before = looks(path)?;
-        let folder = tempfile::tempdir()?;
-        let copy = folder.path().join("copy.sqlite");
-        put(path, &copy)?;
-        if before[1].is_some() {
-            put(&beside(path, "-wal"), &beside(&copy, "-wal"))?;
-        }
-        if looks(path)? == before {
-            return Ok(Copy { folder, path: copy, cause });
+        if let Some((folder, path)) = take_once(path, looks(path)?)? {
+            return Ok(Copy { folder, path, cause });
         }
     }
     Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process writes it all the time"))
+}
+
+/// A copy of what looked like `before`; `None` when that has changed.
+fn take_once(path: &Path, before: Looks) -> io::Result<Option<(TempDir, PathBuf)>> {
+    let folder = tempfile::tempdir()?;
+    let copy = folder.path().join("copy.sqlite");
+    put(path, &copy)?;
+    if before[1].is_some() {
+        match put(&beside(path, "-wal"), &beside(&copy, "-wal")) {
+            // Its last writer has moved it into the database.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            done => done?,
+        }
+    }
+    Ok((looks(path)? == before).then_some((folder, copy)))
 }
 
 fn put(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut regular::open(from, Links::Refuse)?, &mut File::create_new(to)?).map(|_| ())
 }
 
+/// The looks of a database, and of its log if there is one.
+type Looks = [Option<[i64; 5]>; 2];
+
 /// What would be otherwise after a change: of the database, and of its log if there is one.
-fn looks(path: &Path) -> io::Result<[Option<[i64; 5]>; 2]> {
+fn looks(path: &Path) -> io::Result<Looks> {
     let database = look(path)?;
     match look(&beside(path, "-wal")) {
         Ok(log) => Ok([Some(database), Some(log)]),
@@ -93,4 +104,19 @@ fn look(path: &Path) -> io::Result<[i64; 5]> {
     let ino = meta.ino().cast_signed();
     let size = meta.size().cast_signed();
     Ok([ino, size, meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_goes_while_it_is_copied_is_a_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("l.sqlite");
+        std::fs::write(&path, "database").unwrap();
+        let now = looks(&path).unwrap();
+        assert!(take_once(&path, now).unwrap().is_some());
+        assert!(take_once(&path, [now[0], Some([0; 5])]).unwrap().is_none());
+    }
 }

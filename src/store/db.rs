@@ -8,10 +8,11 @@
 //! is never one that was only begun. One that cannot be written is read from a copy.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::regular;
@@ -22,6 +23,9 @@ use crate::store::{beside, words};
 /// How long a writer waits for another before it gives up. Adopting a plan of 900,000 chunks holds
 /// the lock for seconds; minutes mean that something is stuck.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How long at most nobody looks whether a lock is free.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The bytes that the write-ahead log may keep after a checkpoint.
 const WAL_KEPT: u64 = 4 << 20;
@@ -158,14 +162,14 @@ impl Db {
         &self.path
     }
 
-    /// The connection, for reading.
-    pub fn reader(&self) -> &Connection {
-        &self.connection
-    }
-
     /// Runs queries that read, with errors that name the file.
     pub fn read<T>(&self, queries: impl FnOnce(&Connection) -> Work<T>) -> Result<T> {
         queries(&self.connection).map_err(|e| self.settle(e))
+    }
+
+    /// Runs queries that all see the file as it is at one moment.
+    pub fn moment<T>(&self, queries: impl FnOnce(&Connection) -> Work<T>) -> Result<T> {
+        self.read(|c| queries(&*c.unchecked_transaction()?))
     }
 
     /// Runs one writing transaction; it is rolled back when `work` fails.
@@ -188,10 +192,13 @@ impl Db {
         Ok(done)
     }
 
-    /// Moves the write-ahead log into the file and shortens it, after bulk work. Left alone while
-    /// others read.
+    /// Moves the write-ahead log into the file and shortens it, after bulk work. Waits for nobody:
+    /// what others still read stays, and it holds the lock that every writer waits for.
     pub fn checkpoint(&self) {
-        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if self.connection.busy_timeout(Duration::ZERO).is_ok() {
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        }
+        let _ = self.connection.busy_timeout(PATIENCE);
     }
 
     fn settle(&self, fault: Fault) -> Error {
@@ -259,10 +266,7 @@ impl Db {
     }
 
     fn set_wal(&self) -> Result<()> {
-        self.read(|c| {
-            c.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?;
-            Ok(c.query_row(&format!("PRAGMA journal_size_limit={WAL_KEPT}"), [], |_| Ok(()))?)
-        })
+        self.read(|c| Ok(c.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?))
     }
 }
 
@@ -273,6 +277,8 @@ fn connect(file: &Path, create: bool) -> rusqlite::Result<Connection> {
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // Of the connection, not of the file.
+    connection.query_row(&format!("PRAGMA journal_size_limit={WAL_KEPT}"), [], |_| Ok(()))?;
     Ok(connection)
 }
 
@@ -282,6 +288,25 @@ pub fn lock(path: &Path) -> Result<std::fs::File> {
     flock(&file, FlockOperation::LockExclusive)
         .map_err(|e| Error::io("lock", words::quote(path), &e.into()))?;
     Ok(file)
+}
+
+/// The same, with a word to `waits` again and again of how long it has taken so far.
+pub(super) fn lock_patiently(
+    path: &Path,
+    waits: &mut dyn FnMut(Duration),
+) -> Result<std::fs::File> {
+    let file = regular::open_own(path).map_err(|e| cannot_write(path, &e))?;
+    let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) => waits(began.elapsed()),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(Error::io("lock", words::quote(path), &e.into())),
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
 }
 
 #[cfg(test)]

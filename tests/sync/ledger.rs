@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use auwai::admit::Surroundings;
 use auwai::index::{Follower, Options, scan};
 use auwai::record::{Fate, Read};
-use auwai::store::ledger::{Cut, Evidence, Ledger};
+use auwai::store::ledger::{Cut, Evidence, Ledger, Turn};
 
 use super::edits::{Edits, cases};
 use crate::admit::random::{Random, plain, repository};
@@ -52,10 +52,15 @@ fn options<'a>() -> Options<'a> {
     Options { name: "r", threads: 2, tokenizer: None, now, at: "2026-01-01T00:00:00Z" }
 }
 
+fn turn(ledger: &Ledger) -> Turn {
+    ledger.turn(&mut |_| {}).unwrap()
+}
+
 fn fresh(sandbox: &Sandbox, root: &Path, file: &Path) -> Said {
     let _ = std::fs::remove_file(file);
     let mut ledger = Ledger::open_or_create(file).unwrap();
-    scan(root, &policy(sandbox, root), &mut ledger, &options(), &mut |_| {}).unwrap();
+    let turn = turn(&ledger);
+    scan(root, &policy(sandbox, root), &mut ledger, &turn, &options(), &mut |_| {}).unwrap();
     said(&ledger)
 }
 
@@ -96,9 +101,12 @@ fn case(seed: u64) {
     let open = |name: &str| Ledger::open_or_create(&sandbox.home(name)).unwrap();
     let (mut synced, mut scanned) = (open("synced"), open("scanned"));
     let mut follower = Follower::open(&root, around, &[]).unwrap();
-    follower.scan(&mut synced, &options(), &mut |_| {}).unwrap();
+    // Nobody else writes these ledgers.
+    let held = turn(&synced);
+    follower.scan(&mut synced, &held, &options(), &mut |_| {}).unwrap();
     let scan_other = |ledger: &mut Ledger| {
-        scan(&root, &policy(&sandbox, &root), ledger, &options(), &mut |_| {}).unwrap()
+        let turn = turn(ledger);
+        scan(&root, &policy(&sandbox, &root), ledger, &turn, &options(), &mut |_| {}).unwrap()
     };
     scan_other(&mut scanned);
     let mut edits = Edits::of(root.clone(), random);
@@ -112,8 +120,8 @@ fn case(seed: u64) {
         }
         let changed = std::mem::take(&mut edits.changed);
         let sync = match follower.wants_scan(&synced, &changed).unwrap() {
-            true => follower.scan(&mut synced, &options(), &mut |_| {}).unwrap(),
-            false => follower.sync(&mut synced, &changed, &options()).unwrap(),
+            true => follower.scan(&mut synced, &held, &options(), &mut |_| {}).unwrap(),
+            false => follower.sync(&mut synced, &held, &changed, &options()).unwrap(),
         };
         let scan = scan_other(&mut scanned);
         let told = |sync: &auwai::record::Sync| {

@@ -1,12 +1,14 @@
 //! `auwai-ledger scan`: bring a repository's index up to date by looking at the whole tree.
 
+use std::time::Duration;
+
 use crate::cli::Io;
 use crate::counted::count;
 use crate::error::Result;
 use crate::index::{self, Options};
 use crate::plumbing::ledger::source::{BoundedOptions, Source};
 use crate::record::{self, End, Repo, Sync};
-use crate::store::ledger::Ledger;
+use crate::store::ledger::{Ledger, Turn};
 use crate::text::Tokenizer;
 
 /// Bring the index of repositories up to date by a scan of the whole tree
@@ -31,6 +33,9 @@ pub struct Args {
     #[arg(long)]
     progress: bool,
 }
+
+/// After so long it is said that another scan is waited for.
+const LONG: Duration = Duration::from_secs(1);
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
@@ -58,9 +63,12 @@ pub(super) struct How {
 
 /// Brings the index of one repository up to date, and makes it first when there is none.
 pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
-    let policy = source.policy(io.world)?;
+    // A root that has gone must not be made anew for the state in it.
+    source.open_root()?;
     source.state.create()?;
     let mut ledger = Ledger::open_for_scan(&source.state.ledger())?;
+    let turn = turn(source, &ledger, &mut || {}, io)?;
+    let policy = source.policy(io.world)?;
     let options = Options {
         name: &source.name,
         threads: how.threads,
@@ -69,7 +77,7 @@ pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
         at: &io.world.timestamp(),
     };
     let mut told = Ok(());
-    let sync = index::scan(&source.root, &policy, &mut ledger, &options, &mut |progress| {
+    let sync = index::scan(&source.root, &policy, &mut ledger, &turn, &options, &mut |progress| {
         if how.progress && told.is_ok() {
             told = record::write(io.out, &progress).and_then(|()| super::flush(io.out));
         }
@@ -78,6 +86,25 @@ pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
     ledger.settle(sync.files > 0)?;
     warn_unreadable(source, &ledger, io)?;
     Ok(sync)
+}
+
+/// Waits for the turn to bring the index up to date, and says so when that takes long. `alive` is
+/// called again and again meanwhile.
+pub(super) fn turn(
+    source: &Source,
+    ledger: &Ledger,
+    alive: &mut dyn FnMut(),
+    io: &mut Io<'_>,
+) -> Result<Turn> {
+    let mut told = false;
+    ledger.turn(&mut |waited| {
+        alive();
+        if waited >= LONG && !std::mem::replace(&mut told, true) {
+            let root = source.shown_root();
+            let message = format!("another scan of '{root}' is running: waiting for its end");
+            io.say("auwai-ledger", &message);
+        }
+    })
 }
 
 fn warn_unreadable(source: &Source, ledger: &Ledger, io: &mut Io<'_>) -> Result<()> {

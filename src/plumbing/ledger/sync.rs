@@ -51,7 +51,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     }
     let threads = args.threads.unwrap_or(io.world.threads);
     if args.once {
-        let sync = Keeper::for_once(source, threads, io.world)?.once(io.world)?;
+        let sync = Keeper::for_once(source, threads, io.world)?.once(io)?;
         return record::write(io.out, &sync);
     }
     let keeper = Keeper::locked(source, threads, io.world)?;

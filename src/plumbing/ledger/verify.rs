@@ -8,10 +8,8 @@ use super::source::Source;
 use crate::cli::{Io, Verdict};
 use crate::counted::{agree, count};
 use crate::error::{Error, Result};
-use crate::record::{
-    self, ChunkId, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why,
-};
-use crate::store::coverage::{Coverage, Planned, SegmentStand, no_plan};
+use crate::record::{self, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why};
+use crate::store::coverage::{Coverage, Planned, PlannedChunks, SegmentStand, Standing, no_plan};
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::text::shown_tokens;
 
@@ -64,30 +62,26 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
 
 struct Check<'a> {
     reading: &'a Reading,
-    stands: std::collections::HashMap<u64, SegmentStand>,
+    /// The plan; what the walk over the index takes out of its chunks is in a file.
+    standing: Option<Standing>,
     only_planned: bool,
     status: Status,
     rows: u64,
 }
 
-/// The plan of one repository; what is left after the walk over the index is in no file any more.
-type Plan = std::collections::HashMap<ChunkId, Planned>;
-
 impl<'a> Check<'a> {
     fn new(reading: &'a Reading, only_planned: bool) -> Result<Self> {
-        let coverage = reading.coverage();
-        let stands = coverage.map(Coverage::stands).transpose()?.unwrap_or_default();
-        let plan = coverage.map(Coverage::in_force).transpose()?.map(|force| force.plan.id);
+        let standing = reading.coverage().map(Coverage::standing).transpose()?;
+        let plan = standing.as_ref().map(|standing| standing.force.plan.id.clone());
         if only_planned && plan.is_none() {
             return Err(no_plan());
         }
         let mut status = Status { plan, ..Status::default() };
-        if let Some(coverage) = coverage.filter(|_| only_planned) {
+        if let Some(Standing { counters, .. }) = standing.as_ref().filter(|_| only_planned) {
             // A plan is counted as it was made, also where the tree has lost some of it.
-            let counters = coverage.counters()?;
             (status.chunks, status.tokens) = (counters.chunks, counters.tokens);
         }
-        Ok(Check { reading, stands, only_planned, status, rows: 0 })
+        Ok(Check { reading, standing, only_planned, status, rows: 0 })
     }
 
     fn repository(&mut self, source: &Source, io: &mut Io<'_>) -> Result<()> {
@@ -103,22 +97,20 @@ impl<'a> Check<'a> {
 
     /// What is planned of repositories that the workspace does not have any more.
     fn removed(&mut self, io: &mut Io<'_>) -> Result<()> {
-        let Some(coverage) = self.reading.coverage().filter(|_| self.only_planned) else {
-            return Ok(());
-        };
+        let standing = self.standing.as_mut().filter(|_| self.only_planned);
+        let left = standing.map(|standing| std::mem::take(&mut standing.chunks));
         let is_there = |name: &str| self.reading.sources().iter().any(|it| it.name == name);
-        let repos = coverage.in_force()?.plan.repos.into_iter();
-        for repo in repos.filter(|repo| !is_there(&repo.name)).collect::<Vec<_>>() {
-            self.left_over(&repo.name, None, &coverage.planned(&repo.name)?, io)?;
-        }
-        Ok(())
+        let mut left: Vec<_> = left.into_iter().flatten().collect();
+        left.retain(|(name, _)| !is_there(name));
+        left.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        left.iter().try_for_each(|(name, plan)| self.left_over(name, None, plan, io))
     }
 
     /// What is planned; for a repository's own ledger, what is read.
-    fn plan(&self, source: &Source, ledger: &Ledger) -> Result<Plan> {
+    fn plan(&mut self, source: &Source, ledger: &Ledger) -> Result<PlannedChunks> {
         if self.reading.is_workspace() {
-            let coverage = self.reading.coverage();
-            return Ok(coverage.map(|c| c.planned(&source.name)).transpose()?.unwrap_or_default());
+            let planned = self.standing.as_mut().and_then(|it| it.chunks.remove(&source.name));
+            return Ok(planned.unwrap_or_default());
         }
         let read = |id| (id, Planned { seq: 0, tokens: Tokens(0), complete: true });
         Ok(ledger.read_ids()?.into_iter().map(read).collect())
@@ -129,7 +121,7 @@ impl<'a> Check<'a> {
         source: &Source,
         ledger: &Ledger,
         row: &Row,
-        plan: &mut Plan,
+        plan: &mut PlannedChunks,
         io: &mut Io<'_>,
     ) -> Result<()> {
         if row.fate == Fate::Unreadable && !self.only_planned {
@@ -174,13 +166,17 @@ impl<'a> Check<'a> {
     }
 
     fn why(&self, planned: Option<Planned>) -> (Why, Option<&SegmentStand>) {
-        let stand = planned.and_then(|planned| self.stands.get(&planned.seq));
+        let stand = planned.and_then(|planned| self.stand(planned.seq));
         let why = match (planned, stand.map(|stand| stand.status)) {
             (None, _) if self.reading.is_workspace() => Why::Unplanned,
             (_, Some(SegmentStatus::Active)) => Why::Leased,
             _ => Why::Pending,
         };
         (why, stand)
+    }
+
+    fn stand(&self, seq: u64) -> Option<&SegmentStand> {
+        self.standing.as_ref()?.segments.get(&seq)
     }
 
     /// Counts a chunk of the tree; a plan has its own sums.
@@ -202,13 +198,13 @@ impl<'a> Check<'a> {
         &mut self,
         repo: &str,
         ledger: Option<&Ledger>,
-        plan: &Plan,
+        plan: &PlannedChunks,
         io: &mut Io<'_>,
     ) -> Result<()> {
         let Some(coverage) = self.reading.coverage() else { return Ok(()) };
         let mut rows = BTreeMap::new();
         for (id, planned) in plan.iter().filter(|(_, planned)| !planned.complete) {
-            let bytes = coverage.planned_path(repo, *id)?.unwrap_or_default();
+            let bytes = coverage.planned_path(repo, *id)?;
             if let Some(path) = RepoPath::new(bytes) {
                 rows.insert((path.to_key(), planned.seq, *id), (path, *planned));
             }
@@ -216,7 +212,7 @@ impl<'a> Check<'a> {
         for ((_, _, id), (path, planned)) in rows {
             let row = ledger.map(|ledger| ledger.file(&path)).transpose()?.flatten();
             if self.only_planned || row.is_some_and(|row| row.fate == Fate::Text) {
-                let segment = self.stands.get(&planned.seq).map(|stand| stand.id.clone());
+                let segment = self.stand(planned.seq).map(|stand| stand.id.clone());
                 let changed = unread(repo, &path, Why::Changed);
                 self.tell(Unread { id: Some(id), segment, ..changed }, io)?;
             }

@@ -24,11 +24,11 @@ impl Coverage {
     /// else, when all of those are done, the synthesis. `at` is the time now.
     /// A segment of `except` is not handed out. Only what is handed out anew is written.
     pub fn claim(&mut self, reader: &str, except: &[SegmentId], at: &str) -> Result<Handed> {
-        if let Some(standing) = self.db.read(|c| standing(c, reader, except))? {
+        if let Some(standing) = self.db.moment(|c| standing(c, reader, except))? {
             return Ok(standing);
         }
         self.db.write(Durability::Process, |tx| {
-            if let Some(standing) = standing_in(tx, reader, except)? {
+            if let Some(standing) = standing(tx, reader, except)? {
                 return Ok(standing);
             }
             let Some(id) = take(tx, reader, except, at)? else { return nothing(tx) };
@@ -59,12 +59,6 @@ impl Coverage {
 
 /// The answer that changes nothing, if there is one.
 fn standing(c: &Connection, reader: &str, except: &[SegmentId]) -> Work<Option<Handed>> {
-    // All of it at one moment.
-    let moment = c.unchecked_transaction()?;
-    standing_in(&moment, reader, except)
-}
-
-fn standing_in(c: &Connection, reader: &str, except: &[SegmentId]) -> Work<Option<Handed>> {
     if let Some(own) = active_of(c, reader)?.filter(|own| !except.contains(own)) {
         let placed = placed(c, &own)?.ok_or_else(|| unknown_segment(&own))?;
         return Ok(Some(Handed::Segment(Box::new(placed))));

@@ -6,6 +6,7 @@
 //! by hand stays.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -95,12 +96,15 @@ fn append(path: &Path, findings: &[Finding]) -> io::Result<()> {
     let mut there = Vec::new();
     file.read_to_end(&mut there)?;
     file.seek(SeekFrom::End(0))?;
+    let is_new = there.is_empty();
     for finding in findings {
         let rest = missing(&there, block(finding).as_bytes());
         file.write_all(&rest)?;
         there.extend_from_slice(&rest);
     }
-    file.sync_all()
+    file.sync_all()?;
+    // A file that was only now made survives a power cut once its folder is on the disk.
+    path.parent().filter(|_| is_new).map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// What must follow the bytes that are `there` so that `block` is among them whole and once.

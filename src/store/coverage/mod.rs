@@ -33,7 +33,7 @@ pub use claim::Handed;
 pub use counters::Counters;
 pub use export::Owner;
 pub use marks::{How, Marked, Marking};
-pub use planned::{Planned, SegmentStand};
+pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};
 pub use segments::Placed;
 
 use crate::error::{Error, Result};

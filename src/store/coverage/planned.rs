@@ -2,9 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Coverage;
-use crate::error::Result;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::segments::status_of;
+use super::{Counters, Coverage, InForce, counters, in_force};
+use crate::error::{Error, Result};
 use crate::record::{ChunkId, SegmentId, SegmentStatus, Tokens};
+use crate::store::db::Work;
 
 /// Where a planned chunk stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,67 +32,167 @@ pub struct SegmentStand {
     pub reader: Option<String>,
 }
 
+/// The planned chunks of one repository.
+pub type PlannedChunks = HashMap<ChunkId, Planned>;
+
+/// The plan in force and where it stands, all of it at one moment.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// The plan.
+    pub force: InForce,
+    /// The totals.
+    pub counters: Counters,
+    /// Every segment by its place in the plan.
+    pub segments: HashMap<u64, SegmentStand>,
+    /// The planned chunks by the name of their repository.
+    pub chunks: HashMap<String, PlannedChunks>,
+}
+
 impl Coverage {
+    /// The plan in force and where it stands.
+    pub fn standing(&self) -> Result<Standing> {
+        self.db.moment(|c| {
+            let mut query = c.prepare("SELECT name FROM repos")?;
+            let names = query.query_map([], |row| row.get::<_, String>(0))?;
+            let mut chunks = HashMap::new();
+            for name in names {
+                let name = name?;
+                let planned = planned(c, &name)?;
+                chunks.insert(name, planned);
+            }
+            let (force, counters) = (in_force(c)?, counters::load(c)?);
+            Ok(Standing { force, counters, segments: stands(c)?, chunks })
+        })
+    }
+
     /// The chunks of a repository that are complete.
     pub fn complete_ids(&self, repo: &str) -> Result<HashSet<ChunkId>> {
-        let sql = "SELECT chunk_id FROM chunks WHERE repo = ? AND complete <> 0";
-        self.db.read(|c| {
-            let mut query = c.prepare_cached(sql)?;
-            let mut rows = query.query([repo])?;
-            let mut ids = HashSet::new();
-            while let Some(row) = rows.next()? {
-                ids.extend(row.get_ref(0)?.as_str().ok().and_then(|id| id.parse::<ChunkId>().ok()));
-            }
-            Ok(ids)
-        })
+        self.db.read(|c| complete_ids(c, repo))
     }
 
     /// The planned chunks of a repository.
-    pub fn planned(&self, repo: &str) -> Result<HashMap<ChunkId, Planned>> {
-        let complete = self.complete_ids(repo)?;
-        let sql = "SELECT p.chunk, p.seq, p.tokens FROM places p
-                   JOIN repos r ON r.repo_no = p.repo_no WHERE r.name = ?";
-        self.db.read(|c| {
-            let mut query = c.prepare_cached(sql)?;
-            let rows = query.query_map([repo], |row| {
-                let id = ChunkId(row.get::<_, i64>(0)?.cast_unsigned());
-                let (seq, tokens) = (row.get(1)?, Tokens(row.get(2)?));
-                Ok((id, Planned { seq, tokens, complete: complete.contains(&id) }))
-            })?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
-        })
+    pub fn planned(&self, repo: &str) -> Result<PlannedChunks> {
+        self.db.moment(|c| planned(c, repo))
     }
 
     /// The path that a chunk was planned under, as bytes.
-    pub fn planned_path(&self, repo: &str, id: ChunkId) -> Result<Option<Vec<u8>>> {
-        use rusqlite::OptionalExtension;
+    ///
+    /// # Errors
+    /// `plan-changed` when the plan does not have the chunk any more.
+    pub fn planned_path(&self, repo: &str, id: ChunkId) -> Result<Vec<u8>> {
         let sql = "SELECT path FROM chunks WHERE repo = ? AND chunk_id = ?";
         self.db.read(|c| {
             let mut query = c.prepare_cached(sql)?;
             let path = query.query_row([repo, &id.to_string()], |row| {
                 Ok(row.get_ref(0)?.as_bytes().map(<[u8]>::to_vec).unwrap_or_default())
             });
-            Ok(path.optional()?)
+            Ok(path.optional()?.ok_or_else(changed)?)
         })
     }
+}
 
-    /// Every segment by its place in the plan.
-    pub fn stands(&self) -> Result<HashMap<u64, SegmentStand>> {
-        let sql = "SELECT r.seq, r.segment_id, s.status, c.reader FROM segment_records r
-                   JOIN segments s ON s.segment_id = r.segment_id
-                   LEFT JOIN claims c ON c.segment_id = r.segment_id";
-        self.db.read(|c| {
-            let mut query = c.prepare_cached(sql)?;
-            let rows = query.query_map([], |row| {
-                let (seq, id) = (row.get(0)?, SegmentId(row.get(1)?));
-                let status = match row.get_ref(2)?.as_str().unwrap_or_default() {
-                    "done" => SegmentStatus::Done,
-                    "active" => SegmentStatus::Active,
-                    _ => SegmentStatus::Pending,
-                };
-                Ok((seq, SegmentStand { id, status, reader: row.get(3)? }))
-            })?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
-        })
+fn changed() -> Error {
+    Error::failed("plan-changed", "the plan was made anew while it was held against the tree")
+        .hint("run it again: `auwai verify`")
+}
+
+fn complete_ids(c: &Connection, repo: &str) -> Work<HashSet<ChunkId>> {
+    let sql = "SELECT chunk_id FROM chunks WHERE repo = ? AND complete <> 0";
+    let mut query = c.prepare_cached(sql)?;
+    let mut rows = query.query([repo])?;
+    let mut ids = HashSet::new();
+    while let Some(row) = rows.next()? {
+        ids.extend(row.get_ref(0)?.as_str().ok().and_then(|id| id.parse::<ChunkId>().ok()));
+    }
+    Ok(ids)
+}
+
+fn planned(c: &Connection, repo: &str) -> Work<PlannedChunks> {
+    let complete = complete_ids(c, repo)?;
+    let sql = "SELECT p.chunk, p.seq, p.tokens FROM places p
+               JOIN repos r ON r.repo_no = p.repo_no WHERE r.name = ?";
+    let mut query = c.prepare_cached(sql)?;
+    let rows = query.query_map([repo], |row| {
+        let id = ChunkId(row.get::<_, i64>(0)?.cast_unsigned());
+        let (seq, tokens) = (row.get(1)?, Tokens(row.get(2)?));
+        Ok((id, Planned { seq, tokens, complete: complete.contains(&id) }))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn stands(c: &Connection) -> Work<HashMap<u64, SegmentStand>> {
+    let sql = "SELECT r.seq, r.segment_id, s.status, c.reader FROM segment_records r
+               JOIN segments s ON s.segment_id = r.segment_id
+               LEFT JOIN claims c ON c.segment_id = r.segment_id";
+    let mut query = c.prepare_cached(sql)?;
+    let rows = query.query_map([], |row| {
+        let id = SegmentId(row.get(1)?);
+        Ok((row.get(0)?, id, row.get::<_, String>(2)?, row.get(3)?))
+    })?;
+    let stand = |row: rusqlite::Result<(u64, SegmentId, String, Option<String>)>| {
+        let (seq, id, status, reader) = row?;
+        Ok((seq, SegmentStand { id, status: status_of(&status)?, reader }))
+    };
+    rows.map(stand).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{plan, reads};
+    use super::super::{How, Marking};
+    use super::*;
+    use crate::store::db::Durability;
+
+    const AT: &str = "1970-01-01T00:00:00Z";
+
+    fn adopt(dir: &std::path::Path) -> Coverage {
+        Coverage::adopt(dir, &mut &plan(2, 4, 65_536)[..], true, AT).unwrap().0
+    }
+
+    /// Makes the plan anew and reads all of it, again and again.
+    fn read_anew(dir: &std::path::Path) {
+        let marking = Marking { reader: "x".into(), how: How::Shown, segment: None };
+        for _ in 0..60 {
+            let mut coverage = adopt(dir);
+            for n in 1..=2 {
+                coverage.mark(&reads(n, 4), &marking, AT).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn where_a_plan_stands_is_told_of_one_moment() {
+        let dir = tempfile::tempdir().unwrap();
+        let coverage = adopt(dir.path());
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| read_anew(dir.path()));
+            while !writer.is_finished() {
+                let standing = coverage.standing().unwrap();
+                let chunks = || standing.chunks.values().flat_map(HashMap::values);
+                let complete = chunks().filter(|chunk| chunk.complete).count() as u64;
+                assert_eq!(complete, standing.counters.chunks.complete);
+                assert_eq!(chunks().count() as u64, standing.counters.chunks.planned);
+                assert_eq!(standing.force.generation, standing.counters.generation);
+            }
+        });
+    }
+
+    #[test]
+    fn a_word_that_no_status_is_called_is_damage() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut coverage = adopt(dir.path());
+        let odd = "UPDATE segments SET status = 'odd' WHERE segment_id = 'read-1'";
+        coverage.db.write(Durability::Process, |tx| Ok(tx.execute(odd, [])?)).unwrap();
+        assert_eq!(coverage.standing().unwrap_err().code(), "damaged");
+    }
+
+    #[test]
+    fn a_chunk_that_the_plan_has_lost_is_not_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let coverage = adopt(dir.path());
+        let [first, ..] = &reads(1, 4)[..] else { panic!("a segment has chunks") };
+        assert!(coverage.planned_path(&first.repo, first.id).is_ok());
+        let lost = coverage.planned_path("other", first.id);
+        assert_eq!(lost.unwrap_err().code(), "plan-changed");
     }
 }

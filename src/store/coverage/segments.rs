@@ -187,7 +187,7 @@ fn kind_of(word: &str) -> Result<SegmentKind> {
         .ok_or_else(|| unknown_word(word))
 }
 
-fn status_of(word: &str) -> Result<SegmentStatus> {
+pub(super) fn status_of(word: &str) -> Result<SegmentStatus> {
     [SegmentStatus::Pending, SegmentStatus::Active, SegmentStatus::Done]
         .into_iter()
         .find(|status| status.as_str() == word)

@@ -162,3 +162,42 @@ fn failed_work_leaves_nothing() {
         db.read(|c| Ok(c.query_row("SELECT count(*) FROM t", [], |r| r.get(0))?)).unwrap();
     assert_eq!(rows, 0);
 }
+
+#[test]
+fn a_checkpoint_waits_for_no_reader() {
+    let dir = folder();
+    let path = dir.path().join("l.sqlite");
+    let mut db = Db::open_or_create(&path, &KIND).unwrap();
+    let insert = |tx: &Transaction<'_>| Ok(tx.execute("INSERT INTO t (x) VALUES (1)", [])?);
+    db.write(Durability::Process, insert).unwrap();
+    let reader = Db::open(&path, &KIND).unwrap();
+    reader
+        .moment(|c| {
+            c.query_row("SELECT count(*) FROM t", [], |_| Ok(()))?;
+            db.write(Durability::Process, insert)?;
+            let begun = Instant::now();
+            db.checkpoint();
+            assert!(begun.elapsed() < PATIENCE / 4, "{:?}", begun.elapsed());
+            Ok(())
+        })
+        .unwrap();
+    let patience = |db: &Db| db.read(|c| Ok(c.query_row("PRAGMA busy_timeout", [], |r| r.get(0))?));
+    assert_eq!(u128::from(patience(&db).unwrap_or(0u32)), PATIENCE.as_millis());
+}
+
+#[test]
+fn every_connection_bounds_the_log() {
+    let dir = folder();
+    let path = dir.path().join("l.sqlite");
+    drop(Db::open_or_create(&path, &KIND).unwrap());
+    let mut db = Db::open(&path, &KIND).unwrap();
+    let much = "INSERT INTO t SELECT 1, hex(zeroblob(8000000))";
+    db.write(Durability::Process, |tx| Ok(tx.execute(much, [])?)).unwrap();
+    let log = || std::fs::metadata(dir.path().join("l.sqlite-wal")).unwrap().len();
+    assert!(log() > 3 * WAL_KEPT);
+    // Moves the log into the file, but does not shorten it; the next writer begins it anew.
+    db.read(|c| Ok(c.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?)).unwrap();
+    let little = "INSERT INTO t (x) VALUES (1)";
+    db.write(Durability::Process, |tx| Ok(tx.execute(little, [])?)).unwrap();
+    assert!(log() <= WAL_KEPT, "{}", log());
+}

@@ -27,7 +27,7 @@ pub struct Cut {
 }
 
 /// Packs the chunks of one file, which must follow each other without gap.
-pub fn pack(cuts: &[Cut]) -> Vec<u8> {
+pub(super) fn pack(cuts: &[Cut]) -> Vec<u8> {
     let mut out = Vec::with_capacity(cuts.len() * 48);
     let mut line = 0;
     for cut in cuts {
@@ -44,12 +44,12 @@ pub fn pack(cuts: &[Cut]) -> Vec<u8> {
 }
 
 /// Unpacks what [`pack`] made; stops at the first thing that it cannot have made.
-pub fn unpack(packed: &[u8]) -> Unpack<'_> {
+pub(super) fn unpack(packed: &[u8]) -> Unpack<'_> {
     Unpack { rest: packed, at: 0, line: 0 }
 }
 
 /// The iterator of [`unpack`].
-pub struct Unpack<'a> {
+pub(super) struct Unpack<'a> {
     rest: &'a [u8],
     at: u64,
     line: u64,

@@ -66,8 +66,8 @@ pub struct Content {
 /// Changes to apply together.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Rows of paths that are gone.
-    pub gone: Vec<i64>,
+    /// Rows of paths that are gone, each with its key: a row's id may be another path's by now.
+    pub gone: Vec<(Box<[u8]>, i64)>,
     /// Paths that are new, or seem changed.
     pub rows: Vec<FileRow>,
     /// Whether to cut a file anew whose bytes are the same: the rules of cutting have changed.
@@ -212,7 +212,9 @@ impl Ledger {
         })
     }
 
-    /// Calls `each` for every path in tree order.
+    /// Calls `each` for every path in tree order, all of it and what `each` asks this ledger as it
+    /// is at the first call: a file that is renamed meanwhile is neither missed nor told twice, and
+    /// its chunks are those of its row. The write-ahead log grows with what others write meanwhile.
     pub fn each_file(&self, mut each: impl FnMut(Row) -> Result<()>) -> Result<()> {
         self.db.read(|c| {
             let mut query = c.prepare(&format!("{ROW} ORDER BY key"))?;

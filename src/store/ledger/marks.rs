@@ -47,10 +47,6 @@ impl Ledger {
         })
     }
 
-    fn has_reads(&self) -> Result<bool> {
-        self.db.read(|c| Ok(c.prepare_cached("SELECT 1 FROM marks LIMIT 1")?.exists([])?))
-    }
-
     /// Marks chunks as read, in one transaction.
     pub fn mark(&mut self, reads: &[Read], evidence: Evidence<'_>) -> Result<Vec<MarkOutcome>> {
         self.db.write(Durability::Process, |tx| {
@@ -61,31 +57,25 @@ impl Ledger {
 
     /// Moves the reads of vanished chunks to new chunks with the same body, one for one: in a file
     /// with the same content first, then in tree order. Only a chunk that came after the read can
-    /// take it, so a copy inherits nothing. Returns how many moved.
+    /// take it, so a copy inherits nothing. Nothing is done when the index has not changed since the
+    /// last time, by whatever process. Returns how many moved.
     pub fn move_reads(&mut self, at: &str) -> Result<u64> {
-        if !self.has_reads()? {
+        if self.meta("moves")?.is_none() {
             return Ok(0);
         }
         self.db.write(Durability::Process, |tx| {
-            let freed = freed(tx)?;
-            if freed.is_empty() {
-                return Ok(0);
-            }
             let mut moved = 0;
-            for read in freed {
+            for read in freed(tx)? {
                 moved += u64::from(give(tx, &read, at)?);
             }
+            tx.execute("DELETE FROM meta WHERE key = 'moves'", [])?;
             Ok(moved)
         })
     }
-
-    /// The number of the latest change of the index.
-    pub fn change(&self) -> Result<i64> {
-        Ok(self.meta("changes")?.and_then(|text| text.parse().ok()).unwrap_or(0))
-    }
 }
 
-fn change_of(tx: &Transaction<'_>) -> Work<i64> {
+/// The number of the latest change of the index.
+pub(super) fn change_of(tx: &Transaction<'_>) -> Work<i64> {
     let mut query = tx.prepare_cached("SELECT value FROM meta WHERE key = 'changes'")?;
     let text: Option<String> = query.query_row([], |row| row.get(0)).optional()?;
     Ok(text.and_then(|text| text.parse().ok()).unwrap_or(0))

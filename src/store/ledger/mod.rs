@@ -6,8 +6,11 @@ mod apply;
 mod cuts;
 mod files;
 mod marks;
+#[cfg(test)]
+mod model;
 
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::OptionalExtension;
 
@@ -16,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::regular;
 use crate::visible::quote_path;
 
-pub use cuts::{Cut, pack, unpack};
+pub use cuts::Cut;
 pub use files::{Batch, Changes, Content, FileRow, Known, NameChunk, Row, StatBytes, Totals};
 pub use marks::{Evidence, MarkOutcome};
 
@@ -24,13 +27,19 @@ static KIND: Kind = Kind {
     name: "ledger",
     // "auwL"
     application_id: 0x6175_774c,
-    migrations: &[include_str!("schema.sql"), include_str!("freed.sql")],
+    migrations: &[include_str!("schema.sql"), include_str!("freed.sql"), include_str!("moves.sql")],
 };
 
 /// An open ledger.
 pub struct Ledger {
     db: Db,
 }
+
+/// The right to bring an index up to date, which one process at a time has, from before it learns
+/// what is in and what the ledger knows to its last word; given back with the value. Without it,
+/// what one has seen before a change could be written after what another has seen since.
+#[derive(Debug)]
+pub struct Turn(#[allow(dead_code, reason = "its end frees the lock")] Option<std::fs::File>);
 
 impl Ledger {
     /// Opens the ledger of an indexed repository.
@@ -94,18 +103,17 @@ impl Ledger {
         })
     }
 
-    /// Waits until no other process brings the index up to date; dropped with the value. Without
-    /// it, what one has read before a change could be written after what another has read since.
-    ///
-    /// A copy is nobody else's: it needs none.
+    /// Waits until no other process brings the index up to date. `waits` is called again and again
+    /// with how long that has taken so far.
     ///
     /// # Errors
     /// When the lock's file cannot be made.
-    pub fn turn(&self) -> Result<Option<std::fs::File>> {
-        match self.db.is_copy() {
-            true => Ok(None),
-            false => super::db::lock(&self.db.path().with_extension("lock")).map(Some),
+    pub fn turn(&self, waits: &mut dyn FnMut(Duration)) -> Result<Turn> {
+        if self.db.is_copy() {
+            return Ok(Turn(None));
         }
+        let lock = super::db::lock_patiently(&self.db.path().with_extension("lock"), waits)?;
+        Ok(Turn(Some(lock)))
     }
 
     /// Shortens the write-ahead log after bulk work.

@@ -133,7 +133,7 @@ impl Follow {
             return Ok(());
         }
         let signals = &self.signals;
-        match self.keeper.round(&self.todo.change, io.world, &mut || signals.obey()) {
+        match self.keeper.round(&self.todo.change, &mut || signals.obey(), io) {
             Ok(sync) => {
                 if sync.mode == record::SyncMode::Full {
                     self.backoff.note(Instant::now());

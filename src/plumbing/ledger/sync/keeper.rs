@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::input::Change;
 use super::state::{LastBatch, LastScan, Place, WatchState};
-use crate::cli::World;
+use crate::cli::{Io, World};
 use crate::error::{Error, Result};
 use crate::index::{Follower, Options};
+use crate::plumbing::ledger::scan;
 use crate::plumbing::ledger::source::{Source, surroundings};
 use crate::record::{Sync, SyncMode};
 use crate::store::ledger::Ledger;
@@ -82,11 +83,11 @@ impl Keeper {
     ///
     /// # Errors
     /// The scan's.
-    pub fn once(mut self, world: &World) -> Result<Sync> {
+    pub fn once(mut self, io: &mut Io<'_>) -> Result<Sync> {
         let all = Change { all: true, ..Change::default() };
-        let sync = self.round(&all, world, &mut || {});
+        let sync = self.round(&all, &mut || {}, io);
         match sync {
-            Ok(_) => self.end(world)?,
+            Ok(_) => self.end(io.world)?,
             Err(ref error) => self.failed(error).map(drop)?,
         }
         sync
@@ -140,12 +141,13 @@ impl Keeper {
     pub fn round(
         &mut self,
         change: &Change,
-        world: &World,
         alive: &mut dyn FnMut(),
+        io: &mut Io<'_>,
     ) -> Result<Sync> {
         let full = self.wants_scan(change)?;
         let Some(open) = &mut self.ledger else { return Err(Error::closed()) };
-        let at = world.timestamp();
+        let turn = scan::turn(&self.source, &open.ledger, alive, io)?;
+        let (world, at) = (io.world, io.world.timestamp());
         let options = Options {
             name: &self.source.name,
             threads: self.threads,
@@ -154,8 +156,8 @@ impl Keeper {
             at: &at,
         };
         let mut sync = match full {
-            true => self.follower.scan(&mut open.ledger, &options, &mut |_| alive())?,
-            false => self.follower.sync(&mut open.ledger, &change.paths, &options)?,
+            true => self.follower.scan(&mut open.ledger, &turn, &options, &mut |_| alive())?,
+            false => self.follower.sync(&mut open.ledger, &turn, &change.paths, &options)?,
         };
         sync.batch = change.batch;
         self.note(change, &sync, world)?;
