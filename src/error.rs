@@ -116,6 +116,18 @@ impl Error {
         self
     }
 
+    /// The same with every hint put otherwise.
+    pub fn map_hints(mut self, map: impl Fn(&str) -> String) -> Self {
+        self.0.hints.iter_mut().for_each(|hint| *hint = map(hint));
+        self
+    }
+
+    /// The same with no hint but this one.
+    pub fn hint_instead(mut self, hint: impl Into<String>) -> Self {
+        self.0.hints.clear();
+        self.hint(hint)
+    }
+
     /// The kind.
     pub fn kind(&self) -> Kind {
         self.0.kind

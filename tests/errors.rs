@@ -6,6 +6,7 @@ mod disk;
 mod hints;
 mod paths;
 mod state;
+mod suggested;
 mod usage;
 
 use std::fmt::Write as _;
@@ -64,9 +65,9 @@ hint: make one: `auwai plan`
     assert_data_eq!(
         told(&["read"]),
         str![[r#"
-exit 1
-auwai: reader 'default' has no active segment
-hint: begin with `auwai plan`
+exit 3
+auwai: there is no plan yet
+hint: make one: `auwai plan`
 
 "#]]
     );
@@ -263,7 +264,7 @@ fn chunks_and_segments_that_are_not_there() {
         str![[r#"
 exit 3
 auwai: the plan has no segment 'read-99'
-hint: list them: `auwai-ledger segments`
+hint: see those that are not done: `auwai status`
 
 "#]]
     );
@@ -272,7 +273,7 @@ hint: list them: `auwai-ledger segments`
         str![[r#"
 exit 3
 auwai: the plan has no segment 'read-99'
-hint: list them: `auwai-ledger segments`
+hint: see those that are not done: `auwai status`
 
 "#]]
     );
@@ -281,7 +282,7 @@ hint: list them: `auwai-ledger segments`
         str![[r#"
 exit 3
 auwai: no chunk and no file is '0123456789abcdef'
-hint: an id is 16 hex digits or a unique prefix of 6 or more; `auwai-ledger chunks` lists them
+hint: an id is 16 hex digits or a unique prefix of 6 or more: `auwai-ledger coverage` lists them
 
 "#]]
     );
@@ -290,7 +291,7 @@ hint: an id is 16 hex digits or a unique prefix of 6 or more; `auwai-ledger chun
         str![[r#"
 exit 3
 auwai: no chunk and no file is 'abcd'
-hint: an id is 16 hex digits or a unique prefix of 6 or more; `auwai-ledger chunks` lists them
+hint: an id is 16 hex digits or a unique prefix of 6 or more: `auwai-ledger coverage` lists them
 
 "#]]
     );
@@ -318,7 +319,7 @@ hint: read on: `auwai next`
         str![[r#"
 exit 1
 auwai: reader 'ann' has no active segment
-hint: begin with `auwai next`
+hint: begin with `auwai next --reader ann`
 
 "#]]
     );
@@ -367,18 +368,28 @@ fn a_window_that_is_too_small_names_one_that_works() {
     let site = Site::new();
     site.write("a.rs", (1..=300).map(|n| format!("let x = {n};\n")).collect::<String>());
     let small = site.run(&["plan", "--context-window", "10k"]).expect_code(3);
-    let window = small.err.split("--context-window ").nth(1).unwrap().trim().to_string();
+    let window = small.err.split("--context-window ").nth(1).unwrap();
+    let window = window.split('`').next().unwrap().to_string();
     site.ok(&["plan", "--context-window", &window]);
     let less = (window.parse::<u64>().unwrap() - 1).to_string();
-    site.run(&["plan", "--force", "--context-window", &less]).expect_code(3);
+    let forced = site.run(&["plan", "--force", "--context-window", &less]).expect_code(3);
+    assert!(forced.err.contains("`auwai plan --force --context-window"), "{}", forced.err);
+    // Every command that is suggested works.
+    let commands: Vec<&str> = small.err.split('`').skip(1).step_by(2).collect();
+    assert_eq!(commands.len(), 2, "{}", small.err);
+    for command in commands {
+        let fresh = Site::new();
+        fresh.write("a.rs", (1..=300).map(|n| format!("let x = {n};\n")).collect::<String>());
+        fresh.sh(command).expect_code(0);
+    }
     let id = small.err.split("chunk '").nth(1).unwrap().split('\'').next().unwrap().to_string();
     let redacted = told(&site, &small).replace(&window, "[WINDOW]").replace(&id, "[ID]");
     assert_data_eq!(
         redacted,
         str![[r#"
 exit 3
-auwai: a context window of 10,000 tokens is too small: chunk '[ID]' of 'a.rs' needs 826 as shown, and a segment may have 0
-hint: the smallest that works: --context-window [WINDOW]
+auwai: a context window of 10,000 tokens is too small: chunk '[ID]' of 'a.rs' needs 826 as shown, and beside 4,096 for the prompt and 8,192 for the answer a segment may have 0
+hint: the smallest that works: `auwai plan --context-window [WINDOW]`; or keep less beside it: `auwai plan --context-window 10000 --fixed-prompt 1000 --reserve 1000`
 
 "#]]
     );

@@ -285,7 +285,7 @@ fn a_run_is_not_done_while_somebody_else_has_a_segment() {
     let lines: Vec<&str> = told.err.lines().collect();
     assert_eq!(lines[0], "auwai: read-1 was left to reader 'ann', who has it");
     assert_eq!(lines[2], "auwai: other readers have 1 segment, and 1 more is not done");
-    assert_eq!(lines[3], "hint: when they are closed (`auwai done`), run the same again");
+    assert_eq!(lines[3], "hint: when they are closed (`auwai done`): `auwai run -- wc -w`");
     // The synthesis with somebody else is not done either.
     site.ok(&["done", "--reader", "ann", "-m", "seen"]);
     assert!(site.ok(&["next", "--reader", "ann"]).starts_with("synthesis-1: "));
@@ -301,7 +301,9 @@ fn a_synthesis_that_was_left_is_not_done() {
     let site = tree();
     let script = "cat >../in; case $AUWAI_SEGMENT in synthesis-*) exit 125; esac";
     let told = shell(&site, script).expect_code(1);
-    assert_eq!(told.err, "auwai: 1 segment is not done\nhint: go on with it: run the same again\n");
+    let (what, hint) = told.err.split_once('\n').unwrap();
+    assert_eq!(what, "auwai: 1 segment is not done");
+    assert!(hint.starts_with("hint: go on with it: `auwai run -- sh -c 'cat >../in; "), "{hint}");
 }
 
 /// In a terminal a bar is drawn by other threads than the one that waits for the workers.

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ContextKind;
 
 use super::World;
 use crate::error::{Error, Kind, Result};
@@ -73,6 +74,11 @@ pub trait Tool: Parser {
         false
     }
 
+    /// What was probably meant by a command line that is wrong, with the command to run.
+    fn advice(_words: &[OsString], _error: &clap::Error) -> Option<String> {
+        None
+    }
+
     /// Does the work.
     ///
     /// # Errors
@@ -96,7 +102,7 @@ pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
     let mut io = Io { input: &mut input, out: &mut out, err: &mut io::stderr(), world: &world };
     let tool = match parsed {
         Ok(tool) => tool,
-        Err(e) => return ExitCode::from(say_usage::<T>(&words, wants_json, &e, &mut io)),
+        Err(e) => return ExitCode::from(say_usage::<T>(&words, wants_json, e, &mut io)),
     };
     let json = tool.json();
     let result = world.check().and_then(|()| tool.run(&mut io)).and_then(|()| flush(io.out));
@@ -109,27 +115,34 @@ pub fn start_with<T: Tool>(args: Vec<OsString>) -> ExitCode {
 fn say_usage<T: Tool>(
     words: &[OsString],
     wants_json: bool,
-    error: &clap::Error,
+    error: clap::Error,
     io: &mut Io<'_>,
 ) -> u8 {
     if !error.use_stderr() {
-        let done = help(error, io).and_then(|()| flush(io.out));
+        let done = help(&error, io).and_then(|()| flush(io.out));
         return report(T::NAME, wants_json, done, io);
     }
+    let advice = T::advice(words, &error);
     let see = format!("see `{}`", help_command::<T>(words));
-    let problem = problem(&Error::usage(summary(error)).hint(see));
+    let usage = Error::usage(summary(&error)).hint(advice.clone().unwrap_or(see));
+    let problem = problem(&usage);
     if wants_json {
         let _ = record::write(io.out, &problem).and_then(|()| flush(io.out));
     }
     // What was typed may be the name of a file, and forge a line or an escape.
     let shown = T::try_parse_from(words.iter().map(shown_word)).err();
-    let text = shown.as_ref().unwrap_or(error).render();
+    let mut shown = shown.unwrap_or(error);
+    leave_out_bad_tips(&mut shown, advice.is_some());
+    let text = shown.render();
     // Nobody can be told that standard error does not work.
-    let _ = match (io.world.text(ERRORS), io.world.colours(io.world.terminal)) {
+    let told = match (io.world.text(ERRORS), io.world.colours(io.world.terminal)) {
         (Some("json"), _) => record::write(io.err, &problem).is_ok(),
         (_, true) => write!(io.err, "{}", text.ansi()).is_ok(),
         (_, false) => write!(io.err, "{text}").is_ok(),
     };
+    if let (Some(advice), None) = (advice, io.world.text(ERRORS).filter(|_| told)) {
+        io.hint(&advice);
+    }
     Kind::Usage.exit_code()
 }
 
@@ -144,6 +157,17 @@ fn help(text: &clap::Error, io: &mut Io<'_>) -> Result<()> {
 
 fn shown_word(word: &OsString) -> OsString {
     one_line(&word.to_string_lossy()).into_owned().into()
+}
+
+/// Clap takes any unknown option for a value that was meant, and a word that is like another for a
+/// slip of the pen: neither helps where the one is none, or the other is known to be meant otherwise.
+fn leave_out_bad_tips(error: &mut clap::Error, known: bool) {
+    let tips =
+        [ContextKind::Suggested, ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
+    let last = if known { tips.len() } else { 1 };
+    tips[..last].iter().for_each(|tip| {
+        error.remove(*tip);
+    });
 }
 
 /// The command that explains the one that was typed: `auwai-ledger scan --help`.

@@ -29,4 +29,4 @@ pub use input::Input;
 pub use order::parse_order;
 pub use pack::pack;
 pub use planner::Planner;
-pub use policy::{PolicyOptions, TOKENIZERS, parse_share, parse_tokens};
+pub use policy::{PolicyOptions, TOKENIZERS, options, parse_share, parse_tokens};

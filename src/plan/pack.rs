@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use super::cost::{Cost, Last, cost};
 use super::part::{File, Files, Part};
-use super::policy::smallest_window;
-use crate::counted::count;
+use super::policy::{options, smallest_window};
+use crate::counted::{count, thousands};
 use crate::error::{Error, Result};
 use crate::record::{
     Chunk, Policy, QualifiedId, Segment, SegmentFile, SegmentId, SegmentKind, SegmentStatus, Tokens,
@@ -241,26 +241,56 @@ impl Need {
         let Cost { shown, listed } = self.cost;
         if listed > policy.fixed_prompt.0 {
             let window = smallest_window(policy, listed, shown);
-            let grown = window.filter(|window| *window > policy.context_window.0);
-            let grown = grown.map(|window| format!(" --context-window {window}"));
-            let options = format!("--fixed-prompt {listed}{}", grown.unwrap_or_default());
+            let grown = |window: u64| Policy {
+                context_window: policy.context_window.max(Tokens(window)),
+                fixed_prompt: Tokens(listed),
+                ..policy.clone()
+            };
             let what = format!("the brief of one chunk needs {listed}");
             return too_small("fixed prompt", policy.fixed_prompt, &what)
-                .hint(smallest(window.map(|_| options)));
+                .hint(smallest(window.map(grown)));
         }
         let window = smallest_window(policy, policy.fixed_prompt.0, shown);
+        let grown = |window| Policy { context_window: Tokens(window), ..policy.clone() };
         let largest = self.largest.as_deref().unwrap_or("a segment");
-        let budget = policy.segment_budget;
-        let what = format!("{largest} needs {shown} as shown, and a segment may have {budget}");
-        too_small("context window", policy.context_window, &what)
-            .hint(smallest(window.map(|window| format!("--context-window {window}"))))
+        let what = format!(
+            "{largest} needs {shown} as shown, and beside {} for the prompt and {} for the answer a \
+             segment may have {}",
+            thousands(policy.fixed_prompt.0),
+            thousands(policy.reserve.0),
+            policy.segment_budget
+        );
+        let error = too_small("context window", policy.context_window, &what);
+        let error = error.hint(smallest(window.map(grown)));
+        match self.in_less_room(policy) {
+            Some(room) => {
+                error.hint(format!("or keep less beside it: `auwai plan{}`", options(&room)))
+            }
+            None => error,
+        }
+    }
+
+    /// The policy of the same window with less kept beside the text, where that is enough.
+    fn in_less_room(&self, policy: &Policy) -> Option<Policy> {
+        let kept = (policy.fixed_prompt.min(KEPT), policy.reserve.min(KEPT));
+        let fits = smallest_window(
+            &Policy { reserve: kept.1, ..policy.clone() },
+            kept.0.0,
+            self.cost.shown,
+        )
+        .is_some_and(|window| window <= policy.context_window.0);
+        let room = Policy { fixed_prompt: kept.0, reserve: kept.1, ..policy.clone() };
+        (fits && self.cost.listed <= kept.0.0).then_some(room)
     }
 }
 
+/// What is enough to keep for prompt and answer in a small window, each.
+const KEPT: Tokens = Tokens(1000);
+
 /// The hint that names what works.
-fn smallest(options: Option<String>) -> String {
-    match options {
-        Some(options) => format!("the smallest that works: {options}"),
+fn smallest(policy: Option<Policy>) -> String {
+    match policy {
+        Some(policy) => format!("the smallest that works: `auwai plan{}`", options(&policy)),
         None => "no window is large enough: give less to `--reserve` or to `--safety`".to_string(),
     }
 }

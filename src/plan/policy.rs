@@ -87,6 +87,30 @@ pub(super) fn smallest_window(policy: &Policy, fixed_prompt: u64, need: u64) -> 
     u64::try_from(room + u128::from(fixed_prompt) + u128::from(policy.reserve.0)).ok()
 }
 
+/// The options of a policy as they are typed, each behind a space: the window, and what differs from
+/// the defaults. The order is not among them.
+pub fn options(policy: &Policy) -> String {
+    let usual = PolicyOptions::default();
+    let mut typed = format!(" --context-window {}", policy.context_window.0);
+    let mut add = |name: &str, value: u64, usual: u64| {
+        if value != usual {
+            typed += &format!(" --{name} {value}");
+        }
+    };
+    add("fixed-prompt", policy.fixed_prompt.0, usual.fixed_prompt);
+    add("reserve", policy.reserve.0, usual.reserve);
+    if policy.safety_ppm != usual.safety_ppm {
+        typed += &format!(" --safety 0.{:06}", policy.safety_ppm);
+    }
+    if policy.tokenizer != usual.tokenizer {
+        typed += &format!(" --tokenizer {}", policy.tokenizer);
+    }
+    if let Some(page) = policy.page {
+        typed += &format!(" --page {page}");
+    }
+    typed
+}
+
 fn to_u64(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }

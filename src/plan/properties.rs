@@ -200,9 +200,11 @@ proptest! {
         prop_assert_eq!(error.code(), "window-too-small");
         let named = |option: &str| {
             let rest = error.hints()[0].split_once(option)?.1;
-            Some(rest.split(' ').next().unwrap().parse::<u64>().unwrap())
+            Some(rest.split([' ', '`']).next().unwrap().parse::<u64>().unwrap())
         };
-        let (prompt, wide) = (named("--fixed-prompt "), named("--context-window "));
+        // What was asked for is in the command too.
+        let prompt = named("--fixed-prompt ").filter(|named| *named != fixed_prompt);
+        let wide = named("--context-window ").filter(|named| *named != window);
         let fixed_prompt = prompt.unwrap_or(fixed_prompt);
         let with = |fixed_prompt, context_window| {
             plan(&PolicyOptions { fixed_prompt, context_window, ..asked.clone() }.resolve(), &chunks)
@@ -223,6 +225,24 @@ proptest! {
         }
     }
 
+    /// Where less is to be kept beside the text, that is enough, and where it would not be it is not
+    /// said.
+    #[test]
+    fn less_room_beside_the_text_is_offered_where_it_is_enough(
+        window in 2_000u64..14_000, chunks in streams(),
+    ) {
+        let with = |kept: Option<u64>| {
+            let usual = PolicyOptions { context_window: window, ..PolicyOptions::default() };
+            let less = kept.map(|kept| PolicyOptions { fixed_prompt: kept, reserve: kept, ..usual.clone() });
+            plan(&less.unwrap_or(usual).resolve(), &chunks)
+        };
+        let Err(error) = with(None) else { return Ok(()) };
+        let offered = error.hints().iter().any(|hint| {
+            hint.ends_with(&format!("`auwai plan --context-window {window} --fixed-prompt 1000 --reserve 1000`"))
+        });
+        prop_assert_eq!(offered, with(Some(1000)).is_ok(), "{:?}", error.hints());
+    }
+
     /// The window that the error names works, and the one below it does not.
     #[test]
     fn the_window_that_is_named_is_the_smallest(chunks in streams(), ppm in 0u64..500_000) {
@@ -231,7 +251,8 @@ proptest! {
         }.resolve();
         let error = plan(&with(1_000), &chunks).unwrap_err();
         prop_assert_eq!((error.code(), error.kind().exit_code()), ("window-too-small", 3));
-        let named: u64 = error.hints()[0].rsplit(' ').next().unwrap().parse().unwrap();
+        let named = error.hints()[0].split_once("--context-window ").unwrap().1;
+        let named: u64 = named.split([' ', '`']).next().unwrap().parse().unwrap();
         prop_assert!(plan(&with(named), &chunks).is_ok());
         prop_assert!(plan(&with(named - 1), &chunks).is_err());
     }

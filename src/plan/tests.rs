@@ -105,8 +105,8 @@ fn a_small_fixed_prompt_is_named_with_the_one_that_works() {
     let error = plan(&with(512), &chunks).unwrap_err();
     assert_eq!(error.code(), "window-too-small");
     let hint = error.hints()[0].as_str();
-    let named = hint.strip_prefix("the smallest that works: --fixed-prompt ").unwrap();
-    let named: u64 = named.split(' ').next().unwrap().parse().unwrap();
+    let command = "the smallest that works: `auwai plan --context-window 65536 --fixed-prompt ";
+    let named: u64 = hint.strip_prefix(command).unwrap().trim_end_matches('`').parse().unwrap();
     assert!(plan(&with(named), &chunks).is_ok());
     assert!(plan(&with(named - 1), &chunks).is_err());
 }

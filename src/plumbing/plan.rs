@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{Io, Tool};
 use crate::error::{Error, Result};
+pub use crate::plan::{BRIEF_TOKENS, options};
 use crate::plan::{
     Input, Planner, PolicyOptions, TOKENIZERS, parse_order, parse_share, parse_tokens,
 };

@@ -20,7 +20,7 @@ use crate::record::{self, Record, Status};
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    reader: ReaderOption,
+    pub(super) reader: ReaderOption,
     #[command(flatten)]
     segment: SegmentOption,
     /// What was found
@@ -50,12 +50,12 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     };
     // A summary on standard input is for the stage to read.
     let closing = Pipeline::start_with(&[close], Stdio::inherit(), io)?;
-    let status = status_of(closing, io)?;
+    let status = status_of(closing, io).map_err(|error| args.segment.explain(error, "done"))?;
     if common.json {
         return record::write(io.out, &status);
     }
     super::line(io, &format!("{segment} is done; {}", progress(&status)))?;
-    super::line(io, &what_now(&status, &target))
+    super::line(io, &what_now(&status, &target, &args.reader))
 }
 
 /// How far the plan is, in one line.
@@ -73,10 +73,12 @@ pub fn progress(status: &Status) -> String {
     }
 }
 
-fn what_now(status: &Status, target: &Target) -> String {
-    let segments = status.segments.unwrap_or_default();
-    let verb = if segments.done == segments.total { "verify" } else { "next" };
-    format!("go on: auwai {verb}{}", target.flag())
+fn what_now(status: &Status, target: &Target, reader: &ReaderOption) -> String {
+    let place = target.flag();
+    match status.is_finished() {
+        true => format!("go on: auwai verify{place}"),
+        false => format!("go on: auwai next{place}{}", reader.flag()),
+    }
 }
 
 /// The status that a pipeline tells.

@@ -11,6 +11,7 @@ use crate::cli::parse::{NamedRepo, repo_parser};
 use crate::counted::{count, thousands};
 use crate::error::Result;
 use crate::record::{self, Record, RepoPath, Sync};
+use crate::regular;
 use crate::workspace::Member;
 
 /// Bring the index of a repository up to date
@@ -31,11 +32,12 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     for member in repositories(&args.repos, common, io)? {
+        let first = !regular::is_there(&member.state().ledger());
         let sync = scan(&member, args.tokenizer.as_deref(), common, io)?;
         if common.json {
             record::write(io.out, &sync)?;
         } else {
-            super::line(io, &told(&sync))?;
+            super::line(io, &told_as(if first { "indexed" } else { "changed" }, &sync))?;
         }
     }
     Ok(())
@@ -43,6 +45,11 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 
 /// What was done to an index, in a line.
 pub fn told(sync: &Sync) -> String {
+    told_as("changed", sync)
+}
+
+/// The same, with what the paths are.
+fn told_as(what: &str, sync: &Sync) -> String {
     if sync.files == 0 {
         return format!("{}: nothing has changed", sync.repo);
     }
@@ -51,9 +58,10 @@ pub fn told(sync: &Sync) -> String {
         kept => format!("; {} kept", count(kept, "read")),
     };
     format!(
-        "{}: {} changed; {} added, {} removed{kept}",
+        "{}: {} {}; {} added, {} removed{kept}",
         sync.repo,
         count(sync.files, "path"),
+        what,
         count(sync.chunks_added, "chunk"),
         thousands(sync.chunks_removed),
     )

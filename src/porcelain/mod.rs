@@ -1,6 +1,7 @@
 //! The porcelain: `auwai …`, for people. It composes the plumbing as processes joined by pipes and
 //! sees records only.
 
+mod advice;
 mod done;
 mod help;
 mod index;
@@ -18,6 +19,7 @@ mod status;
 mod survey;
 mod target;
 mod trace;
+mod typed;
 mod verbs;
 mod verify;
 mod watch;
@@ -34,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::plumbing;
 use crate::workspace::Registry;
 use options::Common;
+use typed::Typed;
 
 /// Read whole repositories, a context window at a time, and prove it
 ///
@@ -77,13 +80,30 @@ impl Tool for Auwai {
         let world = common.dir.as_deref().map(|dir| io.world.inside(dir)).transpose()?;
         let world = world.as_ref().unwrap_or(io.world);
         let io = &mut Io { input: io.input, out: io.out, err: io.err, world };
-        match &self.verb {
+        let done = match &self.verb {
             Verb::Index(args) => index::run(args, common, io),
             Verb::Watch(args) => watch::run(args, common, io),
             Verb::Why(args) => why::run(args, common, io),
             Verb::Workspace(verb) => workspace::run(verb, common, io),
             Verb::Fullread(verb) => verb.run(common, io),
             Verb::Help(args) => help::run(args, common, io),
+        };
+        done.map_err(|error| Typed::of(common, self.verb.reader()).repeat(error))
+    }
+
+    fn advice(words: &[OsString], error: &clap::Error) -> Option<String> {
+        advice::of(words, error)
+    }
+}
+
+impl Verb {
+    /// The reader that was typed.
+    fn reader(&self) -> Option<&str> {
+        match self {
+            Verb::Fullread(verb) | Verb::Workspace(workspace::Verb::Fullread(verb)) => {
+                verb.reader()
+            }
+            _ => None,
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `auwai next`: what to read now.
 
 use super::options::{Common, ReaderOption};
-use super::pipeline::collect_records;
+use super::pipeline::{Pipeline, collect_records};
 use super::target::Target;
 use crate::cli::Io;
-use crate::error::Result;
-use crate::record::{self, Record, Segment, SegmentKind};
+use crate::error::{Error, Result};
+use crate::record::{self, Record, Segment, SegmentKind, Why};
 
 /// Hand out the next segment
 ///
@@ -15,7 +15,7 @@ use crate::record::{self, Record, Segment, SegmentKind};
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    reader: ReaderOption,
+    pub(super) reader: ReaderOption,
 }
 
 /// Runs the command.
@@ -24,7 +24,11 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let claim = target.ledger("claim").arg("--reader").arg(args.reader.resolve(io.world)?);
     let with = target.flag();
     let claim = claim.option("--with", (!with.is_empty()).then(|| with.trim_start().to_string()));
-    for record in collect_records(&[claim], io)? {
+    let claimed = collect_records(&[claim], io).map_err(|error| match error.code() {
+        "done" => what_now(error, &target, io),
+        _ => error,
+    });
+    for record in claimed? {
         match record {
             Record::Segment(segment) if common.json => record::write(io.out, &segment)?,
             Record::Segment(segment) => tell(&segment, io)?,
@@ -32,6 +36,26 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Every segment is done: what the index says of the tree decides what comes next.
+fn what_now(done: Error, target: &Target, io: &mut Io<'_>) -> Error {
+    let mut stale = false;
+    let verify = [target.ledger("verify").arg("--no-scan")];
+    let quiet =
+        &mut Io { input: io.input, out: io.out, err: &mut std::io::sink(), world: io.world };
+    // That it cannot be told is for `auwai verify` to say.
+    let _ = Pipeline::start(&verify, quiet).and_then(|asked| {
+        asked.records(quiet, |record, _| {
+            stale |= matches!(record, Record::Unread(row) if row.why != Why::Unreadable);
+            Ok(())
+        })
+    });
+    match stale {
+        true => Error::no("done", "every segment is done, and the tree has changed since the plan")
+            .hint(format!("plan what it is now: {}", target.plan_anew())),
+        false => done,
+    }
 }
 
 fn tell(segment: &Segment, io: &mut Io<'_>) -> Result<()> {

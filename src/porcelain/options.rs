@@ -58,7 +58,7 @@ pub enum When {
 pub struct ReaderOption {
     /// The reader's name (default: $AUWAI_READER, else `default`)
     #[arg(long, value_name = "NAME", value_parser = crate::cli::parse::name)]
-    reader: Option<String>,
+    pub reader: Option<String>,
 }
 
 impl ReaderOption {
@@ -76,6 +76,13 @@ impl ReaderOption {
     }
 }
 
+impl ReaderOption {
+    /// ` --reader NAME` where it was typed, for commands that are suggested.
+    pub fn flag(&self) -> String {
+        self.reader.as_ref().map(|name| format!(" --reader {name}")).unwrap_or_default()
+    }
+}
+
 /// Which segment.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct SegmentOption {
@@ -88,5 +95,16 @@ impl SegmentOption {
     /// The id as typed.
     pub fn id(&self) -> Option<SegmentId> {
         self.segment.clone().map(SegmentId)
+    }
+
+    /// The error of a segment that is not there, with what was meant when a number was typed.
+    pub fn explain(&self, error: Error, verb: &str) -> Error {
+        let number = self.segment.as_deref().filter(|id| id.bytes().all(|b| b.is_ascii_digit()));
+        match number {
+            Some(number) if error.code() == "unknown-segment" => {
+                error.hint_instead(format!("give its name: `auwai {verb} --segment read-{number}`"))
+            }
+            _ => error,
+        }
     }
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use super::index::scan_all;
 use super::options::Common;
 use super::pipeline::{Pipeline, Stage, stage};
-use super::render::from_ppm;
+use super::render::{from_ppm, percent};
 use super::target::Target;
 use crate::cli::Io;
-use crate::counted::{count, thousands};
+use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
-use crate::plumbing::plan::PolicyArgs;
-use crate::record::{Plan, Policy, Record};
+use crate::plumbing::plan::{BRIEF_TOKENS, PolicyArgs, options};
+use crate::record::{Plan, Policy, Record, Status, Tokens};
 
 /// What a plan is made under.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -60,14 +60,43 @@ pub struct Args {
     force: bool,
 }
 
+impl Args {
+    /// What is asked for over a plan of another policy is suggested with its options.
+    fn refused(&self, error: Error) -> Error {
+        let typed = self.shape.policy.typed().into_iter();
+        let options: String = typed.map(|(name, value)| format!(" {name} {value}")).collect();
+        match error.code() {
+            "planned" => error.map_hints(|hint| {
+                hint.replace("`auwai plan --force`", &format!("`auwai plan --force{options}`"))
+            }),
+            _ => error,
+        }
+    }
+
+    /// A plan that is made in the place of another is made so by the suggested command too.
+    fn again(&self, error: Error) -> Error {
+        match self.force {
+            true => {
+                error.map_hints(|hint| hint.replace("`auwai plan --c", "`auwai plan --force --c"))
+            }
+            false => error,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let plan = ensure(args, &target, common, io)?;
+    let plan = ensure(args, &target, common, io).map_err(|error| args.again(error))?;
     if common.json {
         return crate::record::write(io.out, &plan);
     }
-    tell(&plan, &target, io)
+    let status = target.status(io)?;
+    tell(&plan, status.is_finished(), &target, io)?;
+    if let Some(policy) = &status.policy {
+        hint_half_empty(policy, &plan, true, &target, io);
+    }
+    Ok(())
 }
 
 /// Makes the plan unless there is one, and returns it.
@@ -76,16 +105,40 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
         refuse_to_count_anew(tokenizer, target, io)?;
     }
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
-    let standing = match args.shape.is_typed() {
-        true => None,
-        false => target.status(io)?.policy,
-    };
-    match standing {
+    let status = target.status(io)?;
+    let plan = match status.policy.as_ref().filter(|_| !args.shape.is_typed()) {
         // Nothing was said of another plan: this one stays, or is made again as it was.
-        Some(policy) if !args.force => keep(&policy, target, io),
-        Some(policy) => make(&Shape::of(&policy), args.force, target, io),
+        Some(policy) if !args.force => keep(policy, target, io),
+        Some(policy) => make(&Shape::of(policy), args.force, target, io),
         None => make(&args.shape, args.force, target, io),
     }
+    .map_err(|error| args.refused(error))?;
+    warn(&plan, &status, target, io);
+    Ok(plan)
+}
+
+/// Says what a plan costs, or that it is finished. `before` is how things stood before it.
+fn warn(plan: &Plan, before: &Status, target: &Target, io: &mut Io<'_>) {
+    let read = before.chunks.complete;
+    match plan.existing {
+        Some(true) if before.is_finished() => {
+            io.say("auwai", "the plan that is there is finished, and stays");
+            io.hint(&format!("plan what the tree is now: {}", target.plan_anew()));
+        }
+        Some(true) => {}
+        _ if read > 0 => {
+            let (chunks, do_not) = (count(read, "chunk"), agree(read, "does", "do"));
+            let was = agree(read, "was", "were");
+            io.say("auwai", &format!("{chunks} that {was} read {do_not} not count any more"));
+        }
+        _ => {}
+    }
+}
+
+/// The plan that is there, if one is.
+pub fn standing(target: &Target, io: &mut Io<'_>) -> Result<Option<Plan>> {
+    let policy = target.status(io)?.policy;
+    policy.map(|policy| keep(&policy, target, io)).transpose()
 }
 
 /// Another tokenizer cuts the whole index anew, and nothing that is planned would be left.
@@ -148,14 +201,46 @@ pub fn plan_stage(shape: &Shape, target: &Target, io: &Io<'_>) -> Stage {
     shape.globs.iter().fold(plan, |plan, glob| plan.arg(format!("--order-glob={glob}")))
 }
 
-fn tell(plan: &Plan, target: &Target, io: &mut Io<'_>) -> Result<()> {
+fn tell(plan: &Plan, finished: bool, target: &Target, io: &mut Io<'_>) -> Result<()> {
     let existing = if plan.existing == Some(true) { " (made before, unchanged)" } else { "" };
     super::line(io, &format!("plan {}{existing}", plan.id))?;
     super::line(io, &summary(plan))?;
     for repo in &plan.repos {
         super::line(io, &format!("  {}: {}", repo.name, count(repo.chunks, "chunk")))?;
     }
-    super::line(io, &format!("go on: auwai next{}", target.flag()))
+    let verb = if finished { "verify" } else { "next" };
+    super::line(io, &format!("go on: auwai {verb}{}", target.flag()))
+}
+
+/// Says with which prompt the segments would be full, when it is their lists of chunks that keep them
+/// from it.
+pub fn hint_half_empty(
+    policy: &Policy,
+    plan: &Plan,
+    planned: bool,
+    target: &Target,
+    io: &mut Io<'_>,
+) {
+    let Some((share, wanted)) = half_empty(policy, plan) else { return };
+    let why = "their lists of chunks fill the prompt";
+    io.say("auwai", &format!("the segments are {share} % full: {why}"));
+    let options = options(&Policy { fixed_prompt: wanted, ..policy.clone() });
+    io.hint(&format!("with more of it they are full: `{}{options}`", target.plan_command(planned)));
+}
+
+/// The mean fill in percent, and the fixed prompt that would do, of a plan whose segments are less
+/// than four fifths full. Nothing but the list of chunks, which has to fit the prompt, closes a segment
+/// so early; only the last may be small for want of text.
+fn half_empty(policy: &Policy, plan: &Plan) -> Option<(u64, Tokens)> {
+    let full = plan.segments.checked_sub(2).filter(|full| *full > 0)?;
+    let budget = policy.segment_budget.0;
+    let share = percent(plan.tokens.0, budget.checked_mul(full)?)?;
+    let listed = policy.fixed_prompt.0.checked_sub(BRIEF_TOKENS)?;
+    // A tenth more, since lists are not all of one length.
+    let wanted = u128::from(listed) * 110 / u128::from(share.max(1)) + u128::from(BRIEF_TOKENS);
+    let wanted = u64::try_from(wanted).ok()?.div_ceil(1000) * 1000;
+    let room = policy.context_window.0.checked_sub(policy.reserve.0)?;
+    (share < 80 && wanted <= room / 2).then_some((share, Tokens(wanted)))
 }
 
 /// A plan in one line.

@@ -23,13 +23,14 @@ use crate::visible::quote;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    reader: ReaderOption,
+    pub(super) reader: ReaderOption,
     #[command(flatten)]
     segment: SegmentOption,
     /// Print only chunks that are not complete
     #[arg(long)]
     unread: bool,
-    /// Print at most N characters: whole chunks, with the last line included
+    /// Print at most N characters: whole chunks, with the last line included; a chunk that is larger is
+    /// a page alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_chars: Option<u64>,
     /// Print page N again
@@ -69,7 +70,23 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         false => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark, None),
     };
     let print = print_stage(args, &target, segment.as_deref(), size)?;
-    Pipeline::start(&[show, print, mark], io)?.pass(io)
+    let passed = Pipeline::start(&[show, print, mark], io)?.pass(io);
+    passed.map_err(|error| explain(args.segment.explain(error, "read"), &args.wanted))
+}
+
+/// A segment is named by an option: what looks like one and is neither a chunk nor a path is meant so.
+fn explain(error: Error, wanted: &[OsString]) -> Error {
+    let is_segment = |word: &&str| {
+        let number = word.strip_prefix("read-").or_else(|| word.strip_prefix("synthesis-"));
+        number.is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let meant = wanted.iter().filter_map(|word| word.to_str()).find(is_segment);
+    match meant {
+        Some(segment) if error.code() == "unknown-chunk" => error.hint_instead(format!(
+            "a segment is named by an option: `auwai read --segment {segment}`"
+        )),
+        _ => error,
+    }
 }
 
 /// Text cannot be asked for as records.
@@ -120,5 +137,5 @@ fn print_stage(
         .flag("--unread", args.unread)
         .arg("--drain")
         .arg(args.drain.to_string().replace(' ', ""));
-    Ok(target.next_commands(print, segment, &more).acks())
+    Ok(target.next_commands(print, segment, &args.reader.flag(), &more).acks())
 }

@@ -1,7 +1,7 @@
 //! Shares, lists and rows for people.
 
 use crate::counted::{count, thousands};
-use crate::record::{Fate, Unread, Why};
+use crate::record::{ByteRange, Fate, LineRange, Tokens, Unread, Why};
 
 /// A share in whole percent, rounded down, so that 100 % means all; nothing has no share.
 pub fn percent(part: u64, whole: u64) -> Option<u64> {
@@ -32,8 +32,58 @@ pub fn unread(row: &Unread) -> String {
         Err(_) => crate::visible::quote_path(row.path.as_bytes()).into_owned(),
     };
     let lines = row.lines.map(|lines| format!(":{lines}")).unwrap_or_default();
+    let bytes = row.bytes.map(|range| format!(" bytes {}-{}", range.from, range.to));
+    let bytes = bytes.unwrap_or_default();
     let tokens = row.tokens.map(|t| format!(", {}", count(t.0, "token"))).unwrap_or_default();
-    format!("{}:{path}{lines}: {}{tokens}", row.repo, reason(row))
+    format!("{}:{path}{lines}{bytes}: {}{tokens}", row.repo, reason(row))
+}
+
+/// Chunks that are told in one row.
+pub struct Row {
+    /// The first, with the lines, bytes and tokens of all.
+    pub unread: Unread,
+    /// How many they are.
+    pub chunks: u64,
+}
+
+impl Row {
+    /// Takes in what goes on where this one ends and is unread for the same reason; false when it is
+    /// not so. Chunks that have gone from one file have no lines to tell them apart.
+    pub fn take(&mut self, next: &Unread) -> bool {
+        let held = &mut self.unread;
+        if !is_alike(held, next) {
+            return false;
+        }
+        let bytes = match (held.bytes, next.bytes) {
+            (Some(a), Some(b)) if a.to == b.from => Some(ByteRange { from: a.from, to: b.to }),
+            _ => None,
+        };
+        match (held.lines, next.lines) {
+            (None, None) if held.why == Why::Changed => {}
+            (Some(a), Some(b))
+                if b.first == a.last + 1 || (bytes.is_some() && b.first == a.last) =>
+            {
+                held.lines = Some(LineRange { first: a.first, last: b.last });
+            }
+            _ => return false,
+        }
+        held.bytes = bytes;
+        held.tokens = held.tokens.zip(next.tokens).map(|(a, b)| Tokens(a.0 + b.0));
+        self.chunks += 1;
+        true
+    }
+
+    /// In words.
+    pub fn told(&self) -> String {
+        let text = unread(&self.unread);
+        if self.chunks == 1 { text } else { format!("{text}, {}", count(self.chunks, "chunk")) }
+    }
+}
+
+/// Whether two rows are of one file, one segment and one reason.
+fn is_alike(a: &Unread, b: &Unread) -> bool {
+    (&a.repo, &a.path, &a.path_b64) == (&b.repo, &b.path, &b.path_b64)
+        && (&a.segment, &a.reader, a.why) == (&b.segment, &b.reader, b.why)
 }
 
 fn reason(row: &Unread) -> String {
@@ -65,5 +115,42 @@ mod tests {
     fn parts_per_million_are_told_in_percent() {
         let told = [0, 100_000, 123_456, 999_999, 999].map(from_ppm);
         assert_eq!(told, ["0.0 %", "10.0 %", "12.3 %", "99.9 %", "0.0 %"]);
+    }
+
+    /// A row of `whole.txt` with these lines and bytes.
+    fn row(first: u64, last: u64, bytes: Option<(u64, u64)>) -> Unread {
+        let lines = format!("\"lines\":[{first},{last}],");
+        let bytes = bytes.map(|(from, to)| format!("\"bytes\":[{from},{to}],")).unwrap_or_default();
+        let row = format!(
+            "{{\"repo\":\"r\",\"path\":\"whole.txt\",{lines}{bytes}\"tokens\":10,\"why\":\"pending\"}}"
+        );
+        serde_json::from_str(&row).unwrap()
+    }
+
+    fn told(rows: &[Unread]) -> Vec<String> {
+        let mut all: Vec<Row> = Vec::new();
+        for row in rows {
+            if !all.last_mut().is_some_and(|last| last.take(row)) {
+                all.push(Row { unread: row.clone(), chunks: 1 });
+            }
+        }
+        all.iter().map(Row::told).collect()
+    }
+
+    #[test]
+    fn chunks_that_follow_each_other_are_one_row() {
+        let rows = [row(1, 4, None), row(5, 9, None), row(12, 12, None)];
+        let one = "r:whole.txt:1-9: unread, 20 tokens, 2 chunks";
+        assert_eq!(told(&rows), [one, "r:whole.txt:12: unread, 10 tokens"]);
+        let elsewhere = Unread { repo: "s".into(), ..row(5, 9, None) };
+        assert_eq!(told(&[row(1, 4, None), elsewhere]).len(), 2);
+    }
+
+    #[test]
+    fn pieces_of_a_long_line_are_told_apart_by_their_bytes() {
+        let rows =
+            [row(1, 1, Some((0, 50))), row(1, 1, Some((50, 90))), row(1, 1, Some((120, 130)))];
+        let one = "r:whole.txt:1 bytes 0-90: unread, 20 tokens, 2 chunks";
+        assert_eq!(told(&rows), [one, "r:whole.txt:1 bytes 120-130: unread, 10 tokens"]);
     }
 }

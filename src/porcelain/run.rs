@@ -11,9 +11,10 @@ use super::plan;
 use super::progress::Bar;
 use super::signals::Forward;
 use super::target::Target;
+use super::trace;
 use super::verify;
 use crate::cli::{Io, allow_open_files};
-use crate::counted::{agree, count};
+use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
 use crate::record::{Plan, Status};
 use crate::visible::quote;
@@ -48,15 +49,27 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+impl Args {
+    /// The command that goes on after this one. It has no `--force`, which would forget what was
+    /// read, and no options of the plan, which is there by then.
+    fn again(&self, target: &Target) -> String {
+        let jobs = if self.jobs > 1 { format!(" --jobs {}", self.jobs) } else { String::new() };
+        let command: Vec<String> = self.command.iter().map(|word| trace::quote(word)).collect();
+        format!("auwai run{}{jobs} -- {}", target.flag(), command.join(" "))
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     make_room(args.jobs)?;
     // Before the plan: `--force` must not take it from under a run that is at work.
     let _lock = hold(&target)?;
-    let plan = plan::ensure(&args.plan, &target, common, io)?;
+    let plan = plan::ensure(&args.plan, &target, common, io).map_err(|error| {
+        error.map_hints(|hint| hint.replace("`auwai next`", &format!("`{}`", args.again(&target))))
+    })?;
     read_all(args, &target, &plan, common, io)?;
-    conclude(&target, common, io)
+    conclude(args, &target, common, io)
 }
 
 /// Files that a run has open beside its jobs, and for each job: pipes to and from the command and
@@ -94,8 +107,21 @@ fn read_all(
     let bar = Bar::of(common.progress, io, &title, plan.segments);
     let worked = work(args, target, &queue, &bar, io);
     bar.clear();
+    if signals.caught().is_some() {
+        tell_stopped(args, target, io);
+    }
     signals.raise_again();
     worked
+}
+
+/// How far a run came that a signal ends.
+fn tell_stopped(args: &Args, target: &Target, io: &mut Io<'_>) {
+    // What cannot be asked any more is not told.
+    let Ok(status) = target.status(io) else { return };
+    let segments = status.segments.unwrap_or_default();
+    let (done, all) = (thousands(segments.done), count(segments.total, "segment"));
+    io.say("auwai", &format!("stopped with {done} of {all} done"));
+    io.hint(&format!("go on with `{}`", args.again(target)));
 }
 
 /// One run at a time: what another has active is then a dead run's, and comes back.
@@ -108,11 +134,12 @@ fn hold(target: &Target) -> Result<Lock> {
 }
 
 fn work(args: &Args, target: &Target, queue: &Queue<'_>, bar: &Bar, io: &mut Io<'_>) -> Result<()> {
-    let world = io.world;
+    let (world, again) = (io.world, args.again(target));
     let results: Vec<Result<String>> = std::thread::scope(|scope| {
         let worker = |number: u16| {
             let reader = queue::worker(number);
-            scope.spawn(move || feed::work(&reader, &args.command, target, queue, bar, world))
+            let command = (&args.command[..], again.as_str());
+            scope.spawn(move || feed::work(&reader, command, target, queue, bar, world))
         };
         let workers: Vec<_> = (1..=args.jobs).map(worker).collect();
         workers
@@ -136,17 +163,17 @@ fn panicked() -> Error {
     Error::failed("bug", "a worker of the run panicked")
 }
 
-fn conclude(target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
+fn conclude(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let answer = verify::ask_aloud(false, target, common, io)?;
     let status = target.status(io)?;
     tell_holders(&status, target, io);
     verify::finish(&answer, target, common, io)?;
-    all_done(&status)
+    all_done(&status, &args.again(target))
 }
 
 /// Everything may be read and the work not done: a segment is with another reader, or the synthesis
 /// had to wait for one.
-fn all_done(status: &Status) -> Result<()> {
+fn all_done(status: &Status, again: &str) -> Result<()> {
     let segments = status.segments.unwrap_or_default();
     let (held, pending) = (segments.active, segments.pending);
     let told = match (held, pending) {
@@ -160,8 +187,8 @@ fn all_done(status: &Status) -> Result<()> {
         ),
     };
     let hint = match held {
-        0 => "go on with it: run the same again",
-        _ => "when they are closed (`auwai done`), run the same again",
+        0 => format!("go on with it: `{again}`"),
+        _ => format!("when they are closed (`auwai done`): `{again}`"),
     };
     Err(Error::no("not-done", told).hint(hint))
 }

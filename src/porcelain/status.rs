@@ -46,8 +46,11 @@ fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
     for holder in &status.active {
         super::line(
             io,
-            &format!("{} has {} since {}", holder.reader, holder.segment, holder.since),
+            &format!("reader {} has {} since {}", holder.reader, holder.segment, holder.since),
         )?;
+    }
+    if !status.pending.is_empty() {
+        super::line(io, &pending(status))?;
     }
     for watched in &status.watched {
         super::line(io, &watching(watched))?;
@@ -57,6 +60,17 @@ fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
         super::line(io, &format!("{}: {}", count(paths, "path"), fates(&status.fates)))?;
     }
     Ok(())
+}
+
+/// The segments that nobody has: the first of them by name, and how many more there are.
+fn pending(status: &Status) -> String {
+    let named: Vec<String> = status.pending.iter().map(ToString::to_string).collect();
+    let all = status.segments.unwrap_or_default().pending;
+    let more = match all.saturating_sub(named.len() as u64) {
+        0 => String::new(),
+        more => format!(" and {} more", thousands(more)),
+    };
+    format!("nobody has {}{more}", named.join(", "))
 }
 
 /// What keeps a repository's index, in a line.

@@ -16,7 +16,8 @@ use crate::visible::quote_path;
 
 /// Show the tree with files, chunks, tokens and coverage, and the plan that would be made
 ///
-/// Nothing is kept but the index, which is brought up to date.
+/// Nothing is kept but the index, which is brought up to date. The files of the tree are those with
+/// chunks: an empty file is text and has none.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -39,15 +40,25 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         tell(&tree, io)?;
     }
     let stages = [target.ledger("chunks"), plan_stage(&args.plan, &target, io)];
+    let (mut asked, mut made) = (None, None);
     Pipeline::start(&stages, io)?.records(io, |record, io| match record {
         _ if common.json => record.write(io.out),
-        Record::Policy(policy) => super::line(io, &policy_line(&policy)),
+        Record::Policy(policy) => {
+            super::line(io, &policy_line(&policy))?;
+            asked = Some(policy);
+            Ok(())
+        }
         Record::Plan(plan) => {
-            super::line(io, &format!("the plan that would be made: {}", summary(&plan)))
+            super::line(io, &format!("the plan that would be made: {}", summary(&plan)))?;
+            made = Some(plan);
+            Ok(())
         }
         _ => Ok(()),
     })?;
     let status = target.status(io)?;
+    if let (Some(policy), Some(plan)) = (asked, made) {
+        plan::hint_half_empty(&policy, &plan, status.plan.is_some(), &target, io);
+    }
     match common.json {
         true => record::write(io.out, &status),
         false => super::line(io, &format!("paths: {}", fates(&status.fates))),

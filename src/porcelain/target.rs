@@ -7,6 +7,7 @@ use super::done::status_of;
 use super::options::Common;
 use super::pipeline::{Pipeline, Stage, stage};
 use super::registry;
+use super::typed::Typed;
 use crate::cli::Io;
 use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
@@ -18,8 +19,7 @@ use crate::workspace::{Member, Workspace, repository_around, workspace_around};
 pub struct Target {
     workspace: Workspace,
     state_dir: Option<PathBuf>,
-    /// Options that were typed and are to be repeated in the commands that are suggested.
-    typed: String,
+    typed: Typed,
 }
 
 impl Target {
@@ -43,21 +43,15 @@ impl Target {
     /// # Errors
     /// `unknown-workspace`, `gone` and what else keeps it from being opened.
     pub fn open(common: &Common, io: &mut Io<'_>) -> Result<Target> {
-        let named = common.workspace.clone();
         let variable = || io.world.var("AUWAI_WORKSPACE").map(PathBuf::from);
         let state_dir = io.world.state_dir(common.state_dir.as_deref());
-        let workspace = match named.clone().or_else(variable) {
+        let workspace = match common.workspace.clone().or_else(variable) {
             Some(typed) => {
                 Workspace::open(&typed, &io.world.cwd, &registry(io), state_dir.as_deref())?
             }
             None => around(state_dir.as_deref(), io)?,
         };
-        let option = |name: &str, value: &Option<PathBuf>| match value {
-            Some(value) => format!(" {name} {}", quote(value)),
-            None => String::new(),
-        };
-        let typed = option("-W", &named) + &option("--state-dir", &common.state_dir);
-        Ok(Target { workspace, state_dir, typed })
+        Ok(Target { workspace, state_dir, typed: Typed::of(common, None) })
     }
 
     /// The repositories.
@@ -85,7 +79,7 @@ impl Target {
 
     /// ` -W NAME` and the like where it was typed, for commands that are suggested.
     pub fn flag(&self) -> String {
-        self.typed.clone()
+        self.typed.place()
     }
 
     /// One line that says what it is.
@@ -103,14 +97,24 @@ impl Target {
     /// The reader's active segment.
     ///
     /// # Errors
-    /// `no-active` with the command that hands one out.
+    /// `no-plan`; `no-active` with the command that hands one out.
     pub fn active(&self, reader: &str, status: &Status) -> Result<SegmentId> {
+        if status.plan.is_none() {
+            return Err(
+                Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
+            );
+        }
         let own = status.active.iter().find(|holder| holder.reader == reader);
         own.map(|holder| holder.segment.clone()).ok_or_else(|| {
-            let verb = if status.plan.is_some() { "next" } else { "plan" };
             Error::no("no-active", format!("reader '{reader}' has no active segment"))
-                .hint(format!("begin with `auwai {verb}{}`", self.flag()))
+                .hint("begin with `auwai next`")
         })
+    }
+
+    /// The command that plans what the tree is now in the place of the plan that is there, and what it
+    /// costs.
+    pub fn plan_anew(&self) -> String {
+        format!("`{}` (nothing counts as read under the new plan)", self.plan_command(true))
     }
 
     /// The command that plans what the tree is now: over the plan that is there, if one is.
@@ -120,9 +124,15 @@ impl Target {
     }
 
     /// Tells `print` which commands to suggest, when the default ones would miss what was typed;
-    /// `more` are further options of `auwai read`.
-    pub fn next_commands(&self, print: Stage, segment: Option<&str>, more: &str) -> Stage {
-        let (flag, Some(segment)) = (self.flag(), segment) else { return print };
+    /// `reader` is who reads, where that was typed, and `more` are further options of `auwai read`.
+    pub fn next_commands(
+        &self,
+        print: Stage,
+        segment: Option<&str>,
+        reader: &str,
+        more: &str,
+    ) -> Stage {
+        let (flag, Some(segment)) = (self.flag() + reader, segment) else { return print };
         if flag.is_empty() && more.is_empty() {
             return print;
         }

@@ -33,7 +33,7 @@ fn command(stage: &Stage) -> String {
 
 /// A word for `sh`: raw when harmless, else in single quotes. Bytes that are not UTF-8 and control
 /// characters go through `printf`.
-fn quote(word: &OsStr) -> String {
+pub fn quote(word: &OsStr) -> String {
     let bytes = word.as_bytes();
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./:=,+@%".contains(b);
     if !bytes.is_empty() && bytes.iter().all(plain) {

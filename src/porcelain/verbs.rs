@@ -20,6 +20,17 @@ pub enum FullreadVerb {
 }
 
 impl FullreadVerb {
+    /// The reader that was typed.
+    pub fn reader(&self) -> Option<&str> {
+        let option = match self {
+            FullreadVerb::Next(args) => &args.reader,
+            FullreadVerb::Read(args) => &args.reader,
+            FullreadVerb::Done(args) => &args.reader,
+            _ => return None,
+        };
+        option.reader.as_deref()
+    }
+
     /// Runs the verb.
     pub fn run(&self, common: &Common, io: &mut Io<'_>) -> Result<()> {
         match self {

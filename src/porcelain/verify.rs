@@ -3,7 +3,7 @@
 use super::options::Common;
 use super::pipeline::Pipeline;
 use super::progress::Bar;
-use super::render::{self, fates, percent};
+use super::render::{self, Row, fates, percent};
 use super::target::Target;
 use crate::cli::{Io, Verdict};
 use crate::counted::{agree, count, thousands};
@@ -46,10 +46,10 @@ pub fn ask_aloud(
     common: &Common,
     io: &mut Io<'_>,
 ) -> Result<Answer> {
-    let mut rows = Rows::new(target);
+    let mut rows = Rows::new(target, io)?;
     let answer = ask(only_planned, target, common, io, &mut |row, io| match common.json {
         true => record::write(io.out, &row),
-        false => rows.tell(&row, io),
+        false => rows.tell(row, io),
     })?;
     rows.end(io)?;
     Ok(answer)
@@ -77,11 +77,8 @@ pub fn run_unread(_: &UnreadArgs, common: &Common, io: &mut Io<'_>) -> Result<()
         return rows.iter().try_for_each(|row| record::write(io.out, row));
     }
     for same in rows.chunk_by(|a, b| a.lines.is_none() && render::unread(a) == render::unread(b)) {
-        let number = match same.len() as u64 {
-            1 => String::new(),
-            more => format!(", {}", count(more, "chunk")),
-        };
-        super::line(io, &format!("{}{number}", render::unread(&same[0])))?;
+        let row = Row { unread: same[0].clone(), chunks: same.len() as u64 };
+        super::line(io, &row.told())?;
     }
     Ok(())
 }
@@ -117,11 +114,12 @@ impl Answer {
                 .hint("let them be read (`chmod`), or leave them out by a line in .auwai-ignore"));
         }
         let command = match (&self.status.plan, self.waiting) {
-            (Some(_), true) => format!("auwai next{}", target.flag()),
-            (plan, _) => target.plan_command(plan.is_some()),
+            (Some(_), true) => format!("`auwai next{}`", target.flag()),
+            (Some(_), false) => target.plan_anew(),
+            (None, _) => format!("`{}`", target.plan_command(false)),
         };
         Err(Error::no("unread", format!("{} unread", is_or_are(self.rows)))
-            .hint(format!("go on with `{command}`")))
+            .hint(format!("go on with {command}")))
     }
 }
 
@@ -165,36 +163,33 @@ fn ask(
     }
 }
 
-/// Tells rows, each with the command that finishes it. Chunks that have gone from one file have no
-/// lines to tell them apart: they are one row, with their number.
+/// Tells rows, each with the command that finishes it. Chunks of one file that follow each other, and
+/// are unread for one reason, are one row.
 struct Rows<'a> {
     target: &'a Target,
     /// Whether there is a plan; the record that names it comes after the rows, so it is asked for
     /// when a row is in none.
     planned: Option<bool>,
-    held: Option<(String, u64)>,
+    held: Option<Row>,
+    /// Who reads when nobody is named.
+    reader: String,
 }
 
 impl<'a> Rows<'a> {
     /// Nothing told yet.
-    fn new(target: &'a Target) -> Self {
-        Rows { target, planned: None, held: None }
+    fn new(target: &'a Target, io: &Io<'_>) -> Result<Self> {
+        let reader = io.world.reader(None)?;
+        Ok(Rows { target, planned: None, held: None, reader })
     }
 
     /// Takes the next row.
-    fn tell(&mut self, row: &Unread, io: &mut Io<'_>) -> Result<()> {
-        if row.why == Why::Changed && row.lines.is_none() {
-            let text = render::unread(row);
-            let same = self.held.as_ref().filter(|(held, _)| *held == text).map(|(_, n)| *n);
-            if same.is_none() {
-                self.end(io)?;
-            }
-            self.held = Some((text, same.unwrap_or_default() + 1));
+    fn tell(&mut self, unread: Unread, io: &mut Io<'_>) -> Result<()> {
+        if self.held.as_mut().is_some_and(|held| held.take(&unread)) {
             return Ok(());
         }
         self.end(io)?;
-        let command = self.command(row, io)?;
-        super::line(io, &format!("{}{command}", render::unread(row)))
+        self.held = Some(Row { unread, chunks: 1 });
+        Ok(())
     }
 
     fn command(&mut self, row: &Unread, io: &mut Io<'_>) -> Result<String> {
@@ -204,23 +199,22 @@ impl<'a> Rows<'a> {
         let target = self.target;
         Ok(match (&row.segment, row.why) {
             (Some(segment), Why::Pending | Why::Leased) => {
-                format!("  (auwai read --segment {segment}{})", target.flag())
+                let reader = row.reader.as_ref().filter(|reader| **reader != self.reader);
+                let reader = reader.map(|name| format!(" --reader {name}")).unwrap_or_default();
+                format!("  (auwai read --segment {segment}{}{reader})", target.flag())
             }
-            (_, Why::Changed | Why::Unplanned) => format!("  ({})", self.plan_command()),
+            (_, Why::Changed | Why::Unplanned) => {
+                format!("  ({})", target.plan_command(self.planned.unwrap_or(true)))
+            }
             _ => String::new(),
         })
     }
 
-    fn plan_command(&self) -> String {
-        self.target.plan_command(self.planned.unwrap_or(true))
-    }
-
     /// Tells what is held back until the next row.
     fn end(&mut self, io: &mut Io<'_>) -> Result<()> {
-        let Some((text, chunks)) = self.held.take() else { return Ok(()) };
-        let number =
-            if chunks > 1 { format!(", {}", count(chunks, "chunk")) } else { String::new() };
-        super::line(io, &format!("{text}{number}  ({})", self.plan_command()))
+        let Some(row) = self.held.take() else { return Ok(()) };
+        let command = self.command(&row.unread, io)?;
+        super::line(io, &format!("{}{command}", row.told()))
     }
 }
 

@@ -1,31 +1,35 @@
 //! `auwai why`: what becomes of a path.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::index::state_options;
 use super::options::Common;
-use super::pipeline::{collect_records, stage};
+use super::pipeline::{Pipeline, collect_records, stage};
+use super::render::fates;
 use super::target::{Target, argument, repositories};
 use crate::cli::Io;
 use crate::cli::parse::{NamedRepo, repo_parser};
 use crate::counted::count;
 use crate::error::Result;
-use crate::record::{self, Fate, File, Record};
+use crate::record::{self, Fate, File, Record, RepoPath};
+use crate::visible::quote_path;
 use crate::workspace::{Member, below};
 
 /// Say what becomes of each PATH, and by which rule
 ///
 /// A path has exactly one fate: text, binary, symlink, repository, special, unreadable, absent or
-/// ignored. For an ignored one the rule is named: file, line and pattern. The exit status is 0
-/// whatever the fate.
+/// ignored. For an ignored one the rule is named: file, line and pattern. Of a folder, the paths below
+/// it that the index has are counted by their fates. The exit status is 0 whatever the fate.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// The repository (default: the one around the current folder)
     #[arg(long, value_name = "PATH", value_parser = repo_parser())]
     repo: Option<NamedRepo>,
-    /// The paths to explain
+    /// The paths to explain, from the current folder or from the root of a repository; in a workspace
+    /// also as `REPO:PATH`
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 }
@@ -43,11 +47,12 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 
 fn explain_one(typed: &Path, members: &[Member], common: &Common, io: &mut Io<'_>) -> Result<()> {
     let (member, path) = place(typed, members, io);
+    let several = members.len() > 1;
     match member.or(members.first()) {
-        Some(member) => explain(&path, member, common, io),
+        Some(member) => Asked { member, several, common }.explain(&path, io),
         None => {
             let own = repositories(&[], &Common { workspace: None, ..common.clone() }, io)?;
-            own.iter().try_for_each(|member| explain(&path, member, common, io))
+            own.iter().try_for_each(|member| Asked { member, several, common }.explain(&path, io))
         }
     }
 }
@@ -83,17 +88,74 @@ fn place<'a>(typed: &Path, members: &'a [Member], io: &Io<'_>) -> (Option<&'a Me
     named.or(rooted).unwrap_or((deepest, here))
 }
 
-fn explain(path: &Path, member: &Member, common: &Common, io: &mut Io<'_>) -> Result<()> {
-    let why = stage(["auwai-ledger", "why", "--repo"]).arg(argument(member));
-    let why = state_options(why, member).arg("--").arg(path);
-    for record in collect_records(&[why], io)? {
-        match record {
-            Record::File(file) if common.json => record::write(io.out, &file)?,
-            Record::File(file) => super::line(io, &told(&file))?,
-            _ => {}
+/// A repository that is asked.
+struct Asked<'a> {
+    member: &'a Member,
+    /// Whether it is one of several: then paths are told with its name.
+    several: bool,
+    common: &'a Common,
+}
+
+impl Asked<'_> {
+    fn explain(&self, path: &Path, io: &mut Io<'_>) -> Result<()> {
+        let inside = below(&self.member.path, path).filter(|inside| inside.as_os_str().is_empty());
+        if let Some(root) = inside {
+            return self.folder(&root, io);
+        }
+        let why = stage(["auwai-ledger", "why", "--repo"]).arg(argument(self.member));
+        let why = state_options(why, self.member).arg("--").arg(path);
+        match collect_records(&[why], io) {
+            Err(error) if error.code() == "folder" => {
+                self.folder(&below(&self.member.path, path).unwrap_or_default(), io)
+            }
+            told => told?.into_iter().try_for_each(|record| self.tell(record, io)),
         }
     }
-    Ok(())
+
+    fn tell(&self, record: Record, io: &mut Io<'_>) -> Result<()> {
+        match record {
+            Record::File(file) if self.common.json => record::write(io.out, &file),
+            Record::File(file) => super::line(io, &format!("{}{}", self.name(), told(&file))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A folder has no fate of its own: the paths below it that the index has.
+    fn folder(&self, folder: &Path, io: &mut Io<'_>) -> Result<()> {
+        let mut counts = BTreeMap::<String, u64>::new();
+        let files = stage(["auwai-ledger", "files", "--repo"]).arg(argument(self.member));
+        let files = files.option("--state-dir", self.member.state_dir.as_deref());
+        Pipeline::start(&[files], io)?.records(io, |record, io| {
+            let Record::File(file) = record else { return Ok(()) };
+            let is_below = |path: RepoPath| os(path.as_bytes()).starts_with(folder);
+            if !file.repo_path().is_ok_and(is_below) {
+                return Ok(());
+            }
+            *counts.entry(file.fate.as_str().to_string()).or_default() += 1;
+            if self.common.json { record::write(io.out, &file) } else { Ok(()) }
+        })?;
+        if self.common.json {
+            return Ok(());
+        }
+        let shown = match folder.as_os_str().as_bytes() {
+            [] => ".".into(),
+            path => quote_path(path),
+        };
+        let below = match counts.is_empty() {
+            true => "nothing is below it".to_string(),
+            false => format!("below it {}", fates(&counts)),
+        };
+        super::line(io, &format!("{}{shown}: a folder ({below})", self.name()))
+    }
+
+    /// `repo:` where that is not clear by itself.
+    fn name(&self) -> String {
+        if self.several { format!("{}:", self.member.name) } else { String::new() }
+    }
+}
+
+fn os(path: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(path))
 }
 
 fn told(file: &File) -> String {

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::options::Common;
+use super::plan;
 use super::registry;
 use super::survey;
 use super::target::Target;
 use super::verbs::FullreadVerb;
 use crate::cli::Io;
+use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::record::{self, Repo};
 use crate::visible::quote;
@@ -74,11 +76,7 @@ pub fn run(verb: &Verb, common: &Common, io: &mut Io<'_>) -> Result<()> {
     match verb {
         Verb::Init(init) => run_init(init, common, io),
         Verb::Add(add) => run_add(add, common, io),
-        Verb::Remove(remove) => {
-            let member = opened(common, io)?.remove(&remove.name)?;
-            let told = format!("{} is out of the workspace; its reads stay", member.name);
-            tell(&member.name, &member.path, &told, common, io)
-        }
+        Verb::Remove(remove) => run_remove(remove, common, io),
         Verb::List(list) if list.all => list_all(common, io),
         Verb::List(_) => list_members(common, io),
         Verb::Survey(args) => survey::run(args, common, io),
@@ -126,6 +124,26 @@ fn run_add(add: &Add, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let state_dir = io.world.state_dir(common.state_dir.as_deref());
     let member = workspace.add(&path, add.name.as_deref(), &add.only, state_dir.as_deref())?;
     tell(&member.name, &member.path, &row(&member), common, io)
+}
+
+fn run_remove(remove: &Remove, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let target = Target::open(common, io)?;
+    let member = target.workspace().clone().remove(&remove.name)?;
+    let told = format!("{} is out of the workspace; its reads stay", member.name);
+    tell(&member.name, &member.path, &told, common, io)?;
+    // A plan that cannot be asked is for the commands that need it to complain of.
+    let Ok(Some(plan)) = plan::standing(&target, io) else { return Ok(()) };
+    if let Some(repo) = plan.repos.iter().find(|repo| repo.name == member.name) {
+        let (chunks, name) = (count(repo.chunks, "chunk"), &member.name);
+        let path = quote(&member.path);
+        io.say("auwai", &format!("the plan still has {chunks} of '{name}'"));
+        io.hint(&format!("plan without it: {}", target.plan_anew()));
+        io.hint(&format!(
+            "or take it in again: `auwai workspace add {path} --as {name}{}`",
+            target.flag()
+        ));
+    }
+    Ok(())
 }
 
 /// The workspace itself, which may have no repositories yet.

@@ -149,8 +149,9 @@ impl Backlog {
 
     fn cannot(&self, what: &str, error: &io::Error) -> Error {
         let folder = self.spill.as_deref().unwrap_or(Path::new("."));
-        Error::io(what, quote(folder), error)
-            .hint("give a folder with room: `auwai-relay --spill DIR`")
+        Error::io(what, quote(folder), error).hint(
+            "give a folder that is there and has room: `mkdir -p DIR && auwai-relay --spill DIR`",
+        )
     }
 
     /// The next bytes; waits for them, and for `output` to lose its reader.

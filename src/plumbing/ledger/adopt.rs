@@ -1,8 +1,7 @@
 //! `auwai-ledger adopt`: a plan becomes the plan in force.
 
-use super::Ledger;
 use super::target::{FullReadOptions, owner};
-use crate::cli::{Io, Tool};
+use crate::cli::Io;
 use crate::error::Result;
 use crate::record::{self, End, Plan, path_to_wire};
 use crate::store::coverage::{Adopted, Coverage, fullread_path, ledger_path};
@@ -32,16 +31,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     if !adopted.existing {
         super::warn_export(coverage.export(owner(&workspace)), io);
     }
-    tell(&adopted, io);
     record::write(io.out, &located(adopted, &workspace))?;
     record::write(io.out, &End { of: "plan".to_string(), count: 1 })
-}
-
-fn tell(adopted: &Adopted, io: &mut Io<'_>) {
-    if adopted.existing && adopted.finished {
-        io.say(Ledger::NAME, "the plan that is there is finished, and stays");
-        io.hint("plan what the tree is now: `auwai plan --force`");
-    }
 }
 
 fn located(adopted: Adopted, workspace: &Workspace) -> Plan {

@@ -70,7 +70,7 @@ fn others_hold(holders: &[Holder]) -> Error {
             .hint("leave out --except to have it: `auwai-ledger claim`");
     }
     let held = |holder: &Holder| {
-        format!("{} has {} since {}", holder.reader, holder.segment, holder.since)
+        format!("reader {} has {} since {}", holder.reader, holder.segment, holder.since)
     };
     let shown: Vec<String> = holders.iter().take(8).map(held).collect();
     let more = match holders.len().saturating_sub(8) {

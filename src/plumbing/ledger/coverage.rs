@@ -59,6 +59,7 @@ fn unread(chunk: &PlannedChunk<'_>, placed: &Placed) -> Unread {
         path_b64: chunk.file.path_b64.clone(),
         lines: None,
         id: Some(chunk.id.id),
+        bytes: None,
         tokens: chunk.tokens,
         segment: Some(segment.id.clone()),
         reader: segment.reader.clone(),

@@ -8,7 +8,7 @@ use super::target::{FullReadOptions, ReaderOption, Repos};
 use crate::cli::{Io, Signals};
 use crate::error::{Error, Result};
 use crate::record::{Read, Reader, Record, SegmentId};
-use crate::store::coverage::{Coverage, How, Marking};
+use crate::store::coverage::{Coverage, How, Marking, Placed};
 use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
 
 /// Mark the chunks on standard input as read
@@ -72,7 +72,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let (_, mut coverage) = args.target.open(io)?;
     let segment = args.segment.map(SegmentId);
     if let Some(id) = &segment {
-        coverage.segment(id)?;
+        warn_of_holder(&coverage.segment(id)?, &reader, io);
     }
     let marking = Marking { reader, how: args.how.meant(), segment };
     let world = io.world;
@@ -82,6 +82,15 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         |group| mark(&mut coverage, group, &marking, &world.timestamp()),
         &signals,
     )
+}
+
+/// To read in a segment that another reader has is allowed, and worth a word.
+fn warn_of_holder(placed: &Placed, reader: &str, io: &mut Io<'_>) {
+    let Placed { segment, .. } = placed;
+    if let Some(holder) = segment.reader.as_deref().filter(|holder| *holder != reader) {
+        let id = &segment.id;
+        io.say("auwai-ledger", &format!("reader {holder} has {id}; what is read of it counts"));
+    }
 }
 
 /// Marks in the ledger of the repository alone.
@@ -145,7 +154,7 @@ fn next<R: std::io::BufRead>(
 
 const INDEX_HINT: &str = "what came before it is marked; bring the index up to date: `auwai index`";
 
-const HINT: &str = "what came before it is marked; plan what the tree is now: `auwai plan --force`";
+const HINT: &str = "what came before it is marked; plan what the tree is now: `auwai plan --force` (nothing counts as read under the new plan)";
 
 /// Marks a group; what came before an unknown chunk stands.
 fn mark(coverage: &mut Coverage, group: Vec<Arrived>, marking: &Marking, at: &str) -> Result<()> {

@@ -72,7 +72,8 @@ impl Tool for Ledger {
     }
 
     fn run(self, io: &mut Io<'_>) -> Result<()> {
-        match self.verb {
+        let typed = format!("{} {}", Self::NAME, self.verb.name());
+        let done = match self.verb {
             Verb::Scan(args) => scan::run(args, io),
             Verb::Sync(args) => sync::run(args, io),
             Verb::Files(args) => files::run(args, io),
@@ -89,12 +90,41 @@ impl Tool for Ledger {
             Verb::Coverage(args) => coverage::run(args, io),
             Verb::Status(args) => status::run(args, io),
             Verb::Verify(args) => verify::run(args, io),
+        };
+        done.map_err(|error| error.map_hints(|hint| hint.replace(TYPED, &typed)))
+    }
+}
+
+impl Verb {
+    /// The word that is typed.
+    fn name(&self) -> &'static str {
+        match self {
+            Verb::Scan(_) => "scan",
+            Verb::Sync(_) => "sync",
+            Verb::Files(_) => "files",
+            Verb::Why(_) => "why",
+            Verb::Chunks(_) => "chunks",
+            Verb::Adopt(_) => "adopt",
+            Verb::Segments(_) => "segments",
+            Verb::Claim(_) => "claim",
+            Verb::Release(_) => "release",
+            Verb::Show(_) => "show",
+            Verb::Print(_) => "print",
+            Verb::Mark(_) => "mark",
+            Verb::Close(_) => "close",
+            Verb::Coverage(_) => "coverage",
+            Verb::Status(_) => "status",
+            Verb::Verify(_) => "verify",
         }
     }
 }
 
+/// What stands in a hint for the command that was typed: its options do not know whose they are.
+const TYPED: &str = "auwai-ledger VERB";
+
 /// What to do when a chunk is not any more what was planned.
-const CHANGED_HINT: &str = "plan what the tree is now: `auwai plan --force`";
+const CHANGED_HINT: &str =
+    "plan what the tree is now: `auwai plan --force` (nothing counts as read under the new plan)";
 
 /// `fullread.json` is for people and never read back: that it cannot be written is worth a word and
 /// no more.

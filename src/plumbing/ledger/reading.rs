@@ -105,7 +105,7 @@ impl Reading {
             }
             _ => {
                 Err(Error::usage("name repositories with --repo, or a workspace with --workspace")
-                    .hint("for example `--repo .`"))
+                    .hint(format!("such as `{} --workspace .`", super::TYPED)))
             }
         }
     }
@@ -188,10 +188,10 @@ impl Reading {
             }
             _ => return Err(ambiguous(word, &found)),
         }
-        let (at, id, row) = found.into_iter().next().ok_or_else(|| unknown(word))?;
+        let (at, id, row) = found.into_iter().next().ok_or_else(|| self.unknown(word))?;
         let shelf = &mut shelves[at];
         let cut = shelf.ledger.cuts(row.id)?.into_iter().find(|cut| cut.id == id);
-        let cut = cut.ok_or_else(|| unknown(word))?;
+        let cut = cut.ok_or_else(|| self.unknown(word))?;
         let complete = shelf.complete(self)?.contains(&id);
         Ok((shelf.source.clone(), vec![Wanted::here(&row, &cut, complete)]))
     }
@@ -228,8 +228,26 @@ impl Reading {
         let look = |(source, path)| Some((source, std::fs::symlink_metadata(path).ok()?));
         match there.filter_map(look).next() {
             Some((source, found)) => not_text::unseen(word, source, found.is_dir()),
-            None => unknown(word),
+            None => self.unknown(word),
         }
+    }
+
+    /// The error for a word that is neither a chunk nor a path.
+    fn unknown(&self, word: &OsStr) -> Error {
+        let shown = quote_path(word.as_bytes());
+        let error = Error::failed("unknown-chunk", format!("no chunk and no file is '{shown}'"));
+        if !word.as_bytes().iter().all(u8::is_ascii_hexdigit) {
+            return error.hint(format!("see what becomes of it and why: `auwai why {shown}`"));
+        }
+        let repos =
+            self.sources.iter().map(|it| format!(" --repo {}={}", it.name, it.shown_root()));
+        let list = match self.workspace {
+            true => "coverage".to_string(),
+            false => format!("chunks{}", repos.collect::<String>()),
+        };
+        error.hint(format!(
+            "an id is 16 hex digits or a unique prefix of 6 or more: `auwai-ledger {list}` lists them"
+        ))
     }
 
     /// Holds what was found for `words` against the plan: a chunk that it does not have is gone.
@@ -336,13 +354,6 @@ fn refuse_twice(sources: &[Source]) -> Result<()> {
         Some(pair) => Err(Error::usage(format!("two repositories are called '{}'", pair[0].name))
             .hint("give one another name: `--repo NAME=PATH`")),
     }
-}
-
-fn unknown(word: &OsStr) -> Error {
-    let shown = quote_path(word.as_bytes());
-    Error::failed("unknown-chunk", format!("no chunk and no file is '{shown}'")).hint(
-        "an id is 16 hex digits or a unique prefix of 6 or more; `auwai-ledger chunks` lists them",
-    )
 }
 
 fn ambiguous(word: &OsStr, found: &[(usize, ChunkId, Row)]) -> Error {

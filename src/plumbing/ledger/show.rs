@@ -136,6 +136,7 @@ fn changed(source: &Source, chunk: &Wanted) -> Unread {
         path_b64: path.1,
         lines,
         id: Some(id),
+        bytes: None,
         tokens: None,
         segment: None,
         reader: None,

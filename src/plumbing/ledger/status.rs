@@ -60,6 +60,7 @@ pub(super) fn print(
         tokens: counters.tokens,
         policy: Some(force.policy),
         active: coverage.holders()?,
+        pending: coverage.pending(10)?,
         fates,
         ..known(workspace)
     };

@@ -41,7 +41,8 @@ impl Repos {
     pub fn required(&self) -> Result<&[NamedRepo]> {
         match self.repos.is_empty() {
             false => Ok(&self.repos),
-            true => Err(Error::usage("which repository?").hint("name one: `--repo .`")),
+            true => Err(Error::usage("which repository?")
+                .hint(format!("name one: `{} --repo .`", super::TYPED))),
         }
     }
 

@@ -157,6 +157,7 @@ impl<'a> Check<'a> {
         let unread = Unread {
             lines: Some(cut.lines),
             id: Some(cut.id),
+            bytes: cut.piece.then_some(cut.bytes),
             tokens: Some(tokens),
             segment: stand.map(|stand| stand.id.clone()),
             reader: stand.and_then(|stand| stand.reader.clone()),
@@ -234,6 +235,7 @@ fn unread(repo: &str, path: &RepoPath, why: Why) -> Unread {
         path_b64,
         lines: None,
         id: None,
+        bytes: None,
         tokens: None,
         segment: None,
         reader: None,

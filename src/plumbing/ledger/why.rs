@@ -121,7 +121,7 @@ impl Why {
         }
         let row = self.row(path)?;
         let row = row.filter(|row| matches!(row.fate, Fate::Repository | Fate::Unreadable));
-        row.map(|row| file(&self.source.name, &row)).ok_or_else(|| folder(path))
+        row.map(|row| file(&self.source.name, &row)).ok_or_else(|| folder(path, &self.source))
     }
 
     /// A regular file: what the last scan found in it; one that no scan has seen is looked at.
@@ -199,13 +199,17 @@ fn is_missing(e: &std::io::Error) -> bool {
     matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
-fn folder(path: &RepoPath) -> Error {
+fn folder(path: &RepoPath, source: &Source) -> Error {
     let shown = path.display();
     Error::failed(
         "folder",
         format!("'{shown}' is a folder: it is walked, and its files have fates"),
     )
-    .hint(format!("ask about a file in it: `auwai why {shown}/FILE`"))
+    .hint(format!(
+        "list the paths of the index: `auwai-ledger files --repo {}={}`",
+        source.name,
+        source.shown_root()
+    ))
 }
 
 fn missing(word: &OsStr, source: &Source) -> Error {

@@ -281,10 +281,15 @@ fn a_window_that_is_too_small_is_told_at_the_end_for_all_chunks() {
     assert_eq!(
         error.to_string(),
         "a context window of 12,800 tokens is too small: chunk 'b:0000000000000001' of 'c.c' needs \
-         984 as shown, and a segment may have 460"
+         984 as shown, and beside 4,096 for the prompt and 8,192 for the answer a segment may have 460"
     );
     // python3 -c 'import math; print(4096 + 8192 + math.ceil(984 / 0.9))'
-    assert_eq!(error.hints(), ["the smallest that works: --context-window 13382"]);
+    let hints = [
+        "the smallest that works: `auwai plan --context-window 13382`",
+        "or keep less beside it: \
+         `auwai plan --context-window 12800 --fixed-prompt 1000 --reserve 1000`",
+    ];
+    assert_eq!(error.hints(), hints);
     assert_eq!((error.code(), error.kind().exit_code()), ("window-too-small", 3));
     assert!(!out.contains(r#""type":"end""#), "{out}");
 }

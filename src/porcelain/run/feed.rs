@@ -20,14 +20,15 @@ use crate::regular::{self, Links};
 /// The exit status that leaves a segment unread, as in `git bisect run`.
 const LEAVE: i32 = 125;
 
-/// Works until there is nothing more to do. Returns what is to be said on standard error.
+/// Works until there is nothing more to do; `again` is the command that goes on where this one ends.
+/// Returns what is to be said on standard error.
 ///
 /// # Errors
 /// `command-failed` when the command ends otherwise than with 0 or 125, `not-taken` when it ends
 /// with 0 and leaves input.
 pub fn work(
     reader: &str,
-    command: &[OsString],
+    (command, again): (&[OsString], &str),
     target: &Target,
     queue: &Queue<'_>,
     bar: &Bar,
@@ -35,7 +36,7 @@ pub fn work(
 ) -> Result<String> {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let io = &mut Io { input: &mut std::io::empty(), out: &mut out, err: &mut err, world };
-    let worker = Worker { reader, command, target, queue };
+    let worker = Worker { reader, command, again, target, queue };
     while let Some(segment) = queue.next(reader, io).inspect_err(|_| queue.stop())? {
         if let Err(error) = worker.feed(&segment, io) {
             queue.stop();
@@ -51,6 +52,7 @@ pub fn work(
 struct Worker<'a> {
     reader: &'a str,
     command: &'a [OsString],
+    again: &'a str,
     target: &'a Target,
     queue: &'a Queue<'a>,
 }
@@ -200,7 +202,7 @@ impl Worker<'_> {
         let command = self.command[0].to_string_lossy();
         let command = crate::visible::one_line(&command).into_owned();
         Error::failed("command-failed", format!("'{command}' failed on {id} ({status})"))
-            .hint("what was done stands: run the same again to go on")
+            .hint(format!("what was done stands; go on with `{}`", self.again))
             .hint("exit status 125 leaves a segment and goes on")
     }
 

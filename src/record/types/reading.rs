@@ -84,6 +84,9 @@ pub struct Unread {
     /// The chunk; absent for a file that cannot be read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub id: Option<ChunkId>,
+    /// Of a piece of a longer line, the bytes of the file that it holds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bytes: Option<ByteRange>,
     /// Its tokens as shown, where known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tokens: Option<Tokens>,
@@ -151,6 +154,9 @@ pub struct Status {
     /// Who has which segment.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub active: Vec<Holder>,
+    /// The first ten segments that nobody has, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub pending: Vec<SegmentId>,
     /// What keeps the indexes up to date just now.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub watched: Vec<Watched>,
@@ -181,4 +187,11 @@ pub struct Watched {
     /// What went wrong last; absent when it went well since.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
+}
+
+impl Status {
+    /// Whether there is a plan, and every segment of it is done.
+    pub fn is_finished(&self) -> bool {
+        self.segments.is_some_and(|segments| segments.done == segments.total)
+    }
 }

@@ -1,14 +1,18 @@
 //! Closing a segment: it is done, and its finding is kept, in one transaction.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::claim::held;
 use super::segments::{Stand, finish, stand};
-use super::{Coverage, counters, in_force};
+use super::{Coverage, counters, findings_path, in_force};
 use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::record::{SegmentId, SegmentKind, SegmentStatus};
 use crate::store::db::{Durability, Work};
+use crate::visible::quote_path;
 
 impl Coverage {
     /// Closes a segment for `reader`, with its finding if there is one, and appends that to
@@ -26,9 +30,10 @@ impl Coverage {
         summary: Option<&str>,
         at: &str,
     ) -> Result<()> {
+        let findings = findings_path(&self.dir);
         self.db.write(Durability::Power, |tx| {
             let it = stand(tx, id)?;
-            if it.status == SegmentStatus::Done && !adds(tx, id, summary)? {
+            if it.status == SegmentStatus::Done && !adds(tx, id, summary, &findings)? {
                 return Ok(());
             }
             if it.status != SegmentStatus::Done {
@@ -42,14 +47,19 @@ impl Coverage {
 }
 
 /// Whether `summary` adds to a segment that is done; an error when it contradicts its finding.
-fn adds(tx: &Transaction<'_>, id: &SegmentId, summary: Option<&str>) -> Work<bool> {
+fn adds(
+    tx: &Transaction<'_>,
+    id: &SegmentId,
+    summary: Option<&str>,
+    findings: &Path,
+) -> Work<bool> {
     let Some(summary) = summary else { return Ok(false) };
     let sql = "SELECT text FROM findings WHERE segment = ?
         AND generation = (SELECT generation FROM counters) ORDER BY id DESC LIMIT 1";
     match tx.query_row(sql, [&id.0], |row| row.get::<_, String>(0)).optional()? {
         None => Ok(true),
         Some(text) if text == summary => Ok(false),
-        Some(_) => Err(another(id).into()),
+        Some(_) => Err(another(id, findings).into()),
     }
 }
 
@@ -85,9 +95,10 @@ fn keep_finding(
     Ok(())
 }
 
-fn another(id: &SegmentId) -> Error {
+fn another(id: &SegmentId, findings: &Path) -> Error {
+    let findings = quote_path(findings.as_os_str().as_bytes()).into_owned();
     Error::no("closed", format!("segment '{id}' is done already, with another summary"))
-        .hint("its finding is in findings.md, beside coverage.sqlite")
+        .hint(format!("read it: `less {findings}`"))
 }
 
 fn too_early(id: &SegmentId, left: u64) -> Error {

@@ -163,5 +163,5 @@ pub fn no_plan() -> Error {
 fn unknown_segment(id: &SegmentId) -> Error {
     let id = crate::visible::one_line(&id.0);
     Error::failed("unknown-segment", format!("the plan has no segment '{id}'"))
-        .hint("list them: `auwai-ledger segments`")
+        .hint("see those that are not done: `auwai status`")
 }

@@ -59,6 +59,24 @@ impl Coverage {
         self.db.read(|c| active_of(c, reader))
     }
 
+    /// The first segments that nobody has, in order of the plan, at most `limit`; the synthesis, which
+    /// comes last, included.
+    pub fn pending(&self, limit: u32) -> Result<Vec<SegmentId>> {
+        let sql = "SELECT segment_id FROM (
+                SELECT r.seq, r.segment_id FROM queue q JOIN segment_records r ON r.seq = q.seq
+                UNION ALL
+                SELECT r.seq, r.segment_id FROM segments s
+                    JOIN segment_records r ON r.segment_id = s.segment_id
+                    WHERE s.status = 'pending' AND r.seq = (SELECT max(seq) FROM segment_records)
+                        AND r.seq NOT IN (SELECT seq FROM queue)
+            ) ORDER BY seq LIMIT ?";
+        self.db.read(|c| {
+            let mut query = c.prepare_cached(sql)?;
+            let rows = query.query_map([limit], |row| Ok(SegmentId(row.get(0)?)))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// Who has which segment, in order of the plan.
     pub fn holders(&self) -> Result<Vec<Holder>> {
         self.db.read(holders)

@@ -49,14 +49,6 @@ fn force_begins_a_generation_and_keeps_the_history() {
 }
 
 #[test]
-fn a_finished_plan_says_how_to_go_on() {
-    let desk = Desk::planned(0, 0);
-    desk.run(&["close", "--segment", "synthesis-1"]).unwrap();
-    let (_, said) = desk.whole(&["adopt"], &plan(1, 1, 65_536), &[]).unwrap();
-    assert!(said.contains("auwai plan --force"), "{said}");
-}
-
-#[test]
 fn a_plan_cut_off_anywhere_changes_nothing() {
     let whole = plan(2, 3, 65_536);
     let lines: Vec<&[u8]> = whole.split_inclusive(|b| *b == b'\n').collect();
