@@ -141,7 +141,9 @@ impl<'a> Watcher<'a> {
     pub fn end(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            // What it told last may still be on its way here when it has gone.
+            let told_all = self.told.0.lock().unwrap().ended;
+            if let (Some(status), true) = (self.child.try_wait().unwrap(), told_all) {
                 return status;
             }
             assert!(Instant::now() < until, "it does not end");
