@@ -96,20 +96,10 @@ const RIVALS: &[Rival] = &[
         lost: &["overflow", "rescan"],
         slowly: 0,
     },
-    Rival {
-        name: "watchman (settle 20 ms)",
-        line: "d=$(mktemp -d); watchman --foreground --sockname=$d/s --statefile=$d/t --logfile=$d/l &
-            until [ -S $d/s ]; do sleep 0.05; done
-            (printf '[\"watch\",\"@\"]\\n[\"subscribe\",\"@\",\"s\",{\"fields\":[\"name\"]}]\\n'; exec sleep 600) |
-            exec watchman --no-spawn --sockname=$d/s -j -p --no-pretty",
-        ready: "is_fresh_instance\":true",
-        lost: &["recrawl"],
-        slowly: 0,
-    },
 ];
 
 fn is_here(rival: &Rival) -> bool {
-    let program = ["inotifywait", "fswatch", "watchexec", "watchman"];
+    let program = ["inotifywait", "fswatch", "watchexec"];
     let needed = program.into_iter().find(|program| rival.name.starts_with(program));
     needed.is_none_or(|program| {
         let mut command = Command::new(program);
