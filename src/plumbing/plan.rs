@@ -197,11 +197,14 @@ fn read_order(path: &Path) -> Result<Vec<String>> {
         return Err(Error::usage(message).hint("write the globs to a file: --order FILE"));
     }
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST_ORDER).read_to_string(&mut text));
-    read.map_err(|e| {
-        Error::io("read", quote(path), &e)
-            .hint("give a file with one glob a line: `echo 'src/*' >FILE`")
-    })?;
+    let read =
+        File::open(path).and_then(|file| file.take(LONGEST_ORDER + 1).read_to_string(&mut text));
+    let hint = "give a file with one glob a line: `echo 'src/*' >FILE`";
+    read.map_err(|e| Error::io("read", quote(path), &e).hint(hint))?;
+    if text.len() as u64 > LONGEST_ORDER {
+        let message = format!("'{}' is longer than 16 MiB, which no list of globs is", quote(path));
+        return Err(Error::failed("bad-input", message).hint(hint));
+    }
     Ok(parse_order(&text))
 }
 
