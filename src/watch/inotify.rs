@@ -38,6 +38,9 @@ const HOW: WatchFlags =
 /// What is read at once; the longest event is 272 bytes.
 const BUFFER: usize = 1 << 16;
 
+/// The length in bytes of an event without a name.
+const SHORTEST: u64 = 16;
+
 /// An inotify instance and its reader.
 #[derive(Debug)]
 pub struct Source {
@@ -90,9 +93,11 @@ impl Source {
         self.heart.lock().span
     }
 
-    /// Takes what has come.
+    /// Takes what has come, the end of the queue with it: after a stop of the whole process what
+    /// was read before it is old, and an overflow that came since is to be told first.
     pub fn take(&self) -> Pending {
         self.ear.hush();
+        self.drain();
         std::mem::take(&mut *self.heart.lock())
     }
 
@@ -142,20 +147,22 @@ impl Heart {
         self.bell.ring();
     }
 
-    /// Reads until nothing is left; whether anything was.
+    /// Reads all that is there now, not what comes meanwhile, so that it ends; whether anything was.
     fn read_all(&self) -> bool {
         let mut buffer = [MaybeUninit::<u8>::uninit(); BUFFER];
         let mut pending = self.lock();
         let mut events = Reader::new(self.inotify.as_fd(), &mut buffer);
-        let mut any = false;
-        while let Ok(event) = events.next() {
-            any = true;
+        let most = rustix::io::ioctl_fionread(&self.inotify).unwrap_or(0) / SHORTEST;
+        let mut read = 0;
+        while read < most || !events.is_buffer_empty() {
+            let Ok(event) = events.next() else { break };
+            read += 1;
             note(&mut pending, event.wd(), event.events(), event.file_name().map(|n| n.to_bytes()));
         }
-        if any {
+        if read > 0 {
             pending.heard(Instant::now());
         }
-        any
+        read > 0
     }
 }
 

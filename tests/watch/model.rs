@@ -220,7 +220,7 @@ fn play(seed: u64, rounds: u64, backend: &str) {
     for round in 0..rounds {
         let stopped = dice.roll(4) == 0;
         if stopped {
-            watcher.signal(Signal::STOP);
+            watcher.stop();
         }
         storm(&sandbox, seed.wrapping_add(round), 60);
         event_of_the_round(&sandbox, &mut dice);

@@ -125,6 +125,23 @@ impl<'a> Watcher<'a> {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Stops it, and returns when none of its threads runs any more.
+    pub fn stop(&self) {
+        self.signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let stopped = || {
+            std::fs::read_dir(&tasks).unwrap().all(|task| {
+                let stat = std::fs::read(task.unwrap().path().join("stat")).unwrap_or_default();
+                // The state follows the program's name, which is in parentheses.
+                let name = stat.iter().rposition(|byte| *byte == b')').unwrap_or_default();
+                stat.get(name + 2).is_none_or(|state| b"TXZ".contains(state))
+            })
+        };
+        while !stopped() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Kills it, and returns what it has told since the last call.
     pub fn kill(mut self) -> Vec<Record> {
         self.child.kill().unwrap();
