@@ -65,11 +65,17 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Tells a batch, and whether there was one; with `touched` also one of nothing.
+    /// Tells a batch, and whether there was one; with `touched` also one of nothing. `standing`:
+    /// how many directories are watched, and how many polled; `None` when nothing is.
     ///
     /// # Errors
     /// As [`Output::record`].
-    pub fn batch(&mut self, changes: &[Change], touched: bool) -> Result<bool> {
+    pub fn batch(
+        &mut self,
+        changes: &[Change],
+        touched: bool,
+        standing: Option<(usize, usize)>,
+    ) -> Result<bool> {
         let (mut events, mut rescans) = (0, 0);
         for change in changes {
             if !self.filter.passes(change) {
@@ -85,7 +91,9 @@ impl<'a> Output<'a> {
             return Ok(false);
         }
         self.batches += 1;
-        self.record(&Batch { n: self.batches, events, rescans })?;
+        let watches = standing.map(|(watches, _)| watches as u64);
+        let polled = standing.map_or(0, |(_, polled)| polled as u64);
+        self.record(&Batch { n: self.batches, events, rescans, watches, polled })?;
         if self.format == Format::Batch {
             self.line(format!("{}\n", events + rescans).as_bytes())?;
         }
@@ -178,7 +186,7 @@ mod tests {
         let mut sink = Vec::new();
         let filter = Filter::new(&[], &[]);
         let mut output = Output::new(&mut sink, Beside::default(), format, filter);
-        assert!(output.batch(changes, false).unwrap());
+        assert!(output.batch(changes, false, Some((2, 0))).unwrap());
         String::from_utf8(sink).unwrap()
     }
 
@@ -198,9 +206,8 @@ mod tests {
         assert_eq!(told((Format::Path, true), &changes), "a\nb\0c/\0./\0");
         assert_eq!(told((Format::Batch, false), &changes), "3\n");
         let lines = told((Format::Jsonl, false), &changes);
-        assert!(
-            lines.ends_with("{\"v\":1,\"type\":\"batch\",\"n\":1,\"events\":1,\"rescans\":2}\n")
-        );
+        let end = r#""type":"batch","n":1,"events":1,"rescans":2,"watches":2}"#;
+        assert!(lines.trim_end().ends_with(end), "{lines}");
     }
 
     /// 600-byte names in JSON with escapes: six times as long.

@@ -123,6 +123,8 @@ pub struct Tree {
     root: Option<Id>,
     next: Id,
     polled: FxHashSet<Id>,
+    /// How many nodes are a `.git`.
+    deciding: usize,
     /// Paths that got no watch for want of room, and have not been told of yet.
     left_out: Vec<String>,
     told_left_out: bool,
@@ -140,8 +142,7 @@ impl Tree {
 
     /// How many directories are watched. A `.git` is not among them: it only decides.
     pub fn watched(&self) -> usize {
-        let deciding = self.nodes.values().filter(|node| node.role == Role::Git).count();
-        self.nodes.len() - self.polled.len() - deciding
+        self.nodes.len() - self.polled.len() - self.deciding
     }
 
     /// How many directories are polled.
@@ -324,6 +325,7 @@ impl Tree {
                 parent.children.insert(node.name.clone(), id);
             }
         }
+        self.deciding += usize::from(node.role == Role::Git);
         self.nodes.insert(id, node);
         id
     }
@@ -395,6 +397,7 @@ impl Tree {
         while let Some(id) = ids.pop() {
             let Some(node) = self.nodes.remove(&id) else { continue };
             ids.extend(node.children.into_values());
+            self.deciding -= usize::from(node.role == Role::Git);
             self.polled.remove(&id);
             if let How::Watched(watch) = node.how {
                 self.unwatch(watch, id);

@@ -99,7 +99,7 @@ pub fn scan(
     changes.warnings.iter().for_each(&mut *warn);
     changes.changed.retain(|change| !since.is_own(change));
     let mut output = Output::new(sink, beside, options.format, options.filter.clone());
-    output.batch(&changes.changed, false)?;
+    output.batch(&changes.changed, false, None)?;
     since.save(true)
 }
 
@@ -204,7 +204,7 @@ impl Worker<'_> {
             changes.changed.retain(|change| !since.is_own(change));
             since.apply(&changes.changed, self.backend.policy());
         }
-        self.output.batch(&changes.changed, changes.touched)
+        self.output.batch(&changes.changed, changes.touched, Some(self.backend.watches()))
     }
 
     fn save(&mut self, must: bool) -> Result<()> {
@@ -247,7 +247,7 @@ impl Worker<'_> {
         match receiver.try_recv() {
             Err(_) => Ok(false),
             Ok(piece) => {
-                let told = self.output.batch(&piece, false)?;
+                let told = self.output.batch(&piece, false, Some(self.backend.watches()))?;
                 if piece.len() < PIECE {
                     *existing = None;
                 }

@@ -68,6 +68,18 @@ impl Drop for Watch {
     }
 }
 
+/// New directories are watched, and `status` says so.
+#[test]
+fn the_number_of_watches_is_that_of_now() {
+    let site = site();
+    let mut watch = Watch::start(&site, &[]);
+    assert_eq!(state(&site)["watches"], 1);
+    site.write("r/new/deep/b.txt", "two\n");
+    assert!(watch.line().starts_with("r: "));
+    wait_until("the state", || state(&site)["watches"] == 3);
+    assert!(site.ok(&["-C", "r", "status"]).contains("inotify, 3 folders"));
+}
+
 /// The texts of the index.
 fn texts(site: &Site) -> String {
     let sql = "SELECT cast(key AS TEXT) FROM files WHERE fate = 0 ORDER BY key";

@@ -174,6 +174,12 @@ pub struct Batch {
     pub events: u64,
     /// The rescans in it.
     pub rescans: u64,
+    /// Directories that are watched by now; absent from who does not watch.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub watches: Option<u64>,
+    /// Directories that are polled by now; absent when 0.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub polled: u64,
 }
 
 /// The answer of a watcher that was asked: what happened before is in the batches up to this one.

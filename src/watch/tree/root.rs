@@ -68,6 +68,7 @@ impl Tree {
             root: None,
             next: 0,
             polled: FxHashSet::default(),
+            deciding: 0,
             left_out: Vec::new(),
             told_left_out: false,
             unsure: false,

@@ -24,6 +24,8 @@ pub struct Change {
     pub batch: Option<u64>,
     /// How many batches, events and rescans are in it.
     pub told: (u64, u64, u64),
+    /// How many directories are watched, and how many polled, where that was told.
+    pub standing: Option<(u64, u64)>,
 }
 
 impl Change {
@@ -40,6 +42,7 @@ impl Change {
             (self.ready, self.batch) = (later.ready, None);
         }
         self.batch = later.batch.or(self.batch);
+        self.standing = later.standing.or(self.standing);
         let (batches, events, rescans) = later.told;
         self.told = (self.told.0 + batches, self.told.1 + events, self.told.2 + rescans);
     }
@@ -156,7 +159,8 @@ impl Pending {
     fn put(&mut self, record: Record, max_files: usize) -> std::result::Result<bool, String> {
         match record {
             Record::Ready(ready) => {
-                let ready = Change { all: true, ready: Some(ready), ..Change::default() };
+                let standing = Some((ready.watches, ready.polled));
+                let ready = Change { all: true, ready: Some(ready), standing, ..Change::default() };
                 self.whole.merge(ready, max_files);
                 self.whole.everything();
             }
@@ -174,6 +178,7 @@ impl Pending {
             Record::Batch(batch) => {
                 let mut open = std::mem::take(&mut self.open);
                 open.batch = Some(batch.n);
+                open.standing = batch.watches.map(|watches| (watches, batch.polled));
                 open.told.0 += 1;
                 self.whole.merge(open, max_files);
             }
@@ -202,14 +207,14 @@ mod tests {
 
     const READY: &str =
         r#""ready","session":"0123456789abcdef","backend":"poll","root":"/r","watches":1"#;
-    const BATCH: &str = r#""batch","n":7,"events":1,"rescans":0"#;
+    const BATCH: &str = r#""batch","n":7,"events":1,"rescans":0,"watches":2"#;
 
     #[test]
     fn batches_run_together_and_what_no_batch_has_ended_waits() {
         let pending = told(&[&event("a"), &event("a"), BATCH, &event("b/c")]);
         let paths: Vec<_> = pending.whole.paths.iter().map(RepoPath::as_bytes).collect();
         assert_eq!((paths, pending.whole.batch), (vec![&b"a"[..]], Some(7)));
-        assert_eq!(pending.whole.told, (1, 2, 0));
+        assert_eq!((pending.whole.told, pending.whole.standing), ((1, 2, 0), Some((2, 0))));
         assert_eq!(pending.open.paths.len(), 1);
     }
 

@@ -169,8 +169,10 @@ impl Keeper {
         if let Some(ready) = &change.ready {
             state.session = Some(ready.session.clone());
             state.backend = Some(ready.backend);
-            (state.watches, state.polled) = (ready.watches, ready.polled);
             state.last_batch = None;
+        }
+        if let Some(standing) = change.standing {
+            (state.watches, state.polled) = standing;
         }
         if let Some(n) = change.batch {
             state.last_batch = Some(LastBatch { n, at: at.clone() });
