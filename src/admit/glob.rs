@@ -40,6 +40,11 @@ impl Glob {
         Glob { tokens, fold }
     }
 
+    /// Whether some text could match.
+    pub fn can_match(&self) -> bool {
+        !self.tokens.contains(&Token::Never)
+    }
+
     /// Whether all of `text` matches.
     pub fn matches(&self, text: &[u8]) -> bool {
         let (mut token, mut at) = (0, 0);

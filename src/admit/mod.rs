@@ -34,7 +34,7 @@ pub use chain::{Dir, Ruling};
 pub use gitdir::is_repository;
 pub use path::Verdict;
 pub use policy::Policy;
-pub use rules::{GIT_RULES, OWN_RULES, Rule, RuleFiles, RuleList};
+pub use rules::{GIT_RULES, OWN_RULES, Rule, RuleFiles, RuleList, is_pattern};
 pub use stat::Stat;
 pub use surroundings::Surroundings;
 pub use tracked::{Child, Tracked};

@@ -67,6 +67,11 @@ impl Pattern {
         &self.text
     }
 
+    /// Whether some path could match: not with a set that does not end.
+    pub fn can_match(&self) -> bool {
+        self.glob.can_match()
+    }
+
     /// Whether it re-includes (`!`).
     pub fn is_negative(&self) -> bool {
         self.start == 1

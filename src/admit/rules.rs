@@ -61,6 +61,12 @@ impl RuleList {
     }
 }
 
+/// Whether a line that somebody has typed is one pattern, and one that can match something: an
+/// ignore file may have others, which git passes over in silence.
+pub fn is_pattern(line: &str) -> bool {
+    !line.contains('\n') && Pattern::parse(line.as_bytes(), false).is_some_and(|p| p.can_match())
+}
+
 /// A pattern that matched.
 #[derive(Debug, Clone)]
 pub struct Match {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::admit::Surroundings;
+use crate::admit::{Surroundings, is_pattern};
 use crate::cli::parse::span;
 use crate::cli::{Io, Signals, Tool, World};
 use crate::error::{Error, Result};
@@ -73,7 +73,7 @@ pub struct Args {
     ///
     /// A glob is written as a line of a `.gitignore`, and `!` before it takes out what matches. What
     /// is told of directories is told unless a `!` takes it out. A rescan is never left out.
-    #[arg(short = 'g', long = "glob", value_name = "GLOB", allow_hyphen_values = true)]
+    #[arg(short = 'g', long = "glob", value_name = "GLOB", value_parser = glob, allow_hyphen_values = true)]
     glob: Vec<String>,
     /// Watch everything but .auwai, whatever ignore rules say
     #[arg(long)]
@@ -112,6 +112,13 @@ enum FormatName {
 fn op(text: &str) -> std::result::Result<EventOp, String> {
     let found = EventOp::ALL.into_iter().find(|op| op.as_str() == text);
     found.ok_or_else(|| "one of create, modify, remove".to_string())
+}
+
+fn glob(text: &str) -> std::result::Result<String, String> {
+    match is_pattern(text) {
+        true => Ok(text.to_string()),
+        false => Err("not a pattern that matches anything, as in a .gitignore".to_string()),
+    }
 }
 
 /// Tell what changes below a directory, as it happens

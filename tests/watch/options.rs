@@ -45,6 +45,17 @@ fn a_root_that_is_not_there_is_a_failure() {
     }
 }
 
+/// It would tell nothing, for ever.
+#[test]
+fn a_glob_that_matches_nothing_is_refused() {
+    let sandbox = Sandbox::empty();
+    for glob in ["*.[ch", "", "#x", "!", "/", "a\\", "a\nb"] {
+        let out = run(&sandbox, &["-g", glob, "."]);
+        assert_eq!(out.status.code(), Some(2), "{glob:?}");
+        assert!(text(&out.stderr).contains("not a pattern"), "{}", text(&out.stderr));
+    }
+}
+
 #[test]
 fn a_question_without_a_watcher_is_answered_no() {
     let sandbox = Sandbox::empty();
