@@ -32,6 +32,9 @@ const CACHES: [&[u8]; 11] = [
     b"node_modules",
 ];
 
+/// What makes a repository of a root that is in none.
+const GIT_DECIDES: [&str; 4] = [".git", ".git/HEAD", ".git/objects", ".git/refs"];
+
 /// Decides what is in, below one root.
 #[derive(Debug)]
 pub struct Policy {
@@ -81,6 +84,7 @@ impl Policy {
 
     fn outside_git(root: PathBuf, scope: &[RepoPath]) -> Self {
         let top = Dir::new(None, Vec::new(), 0..0, None, None);
+        let controls = GIT_DECIDES.map(|name| root.join(name)).to_vec();
         Policy {
             root,
             git: None,
@@ -88,7 +92,7 @@ impl Policy {
             outside: Vec::new(),
             scope: scope.to_vec(),
             top,
-            controls: Vec::new(),
+            controls,
             all: false,
         }
     }
@@ -101,7 +105,7 @@ impl Policy {
         let shown = || visible::quote_path(root.as_os_str().as_bytes()).into_owned();
         let real = root.canonicalize().map_err(|e| Error::io("open", shown(), &e))?;
         open_dir(&real).map_err(|e| Error::io("open", shown(), &e.into()))?;
-        Ok(Policy { all: true, ..Self::outside_git(real, scope) })
+        Ok(Policy { all: true, controls: Vec::new(), ..Self::outside_git(real, scope) })
     }
 
     /// Takes in the ignore files from the top of the work tree to above the root.
@@ -160,7 +164,8 @@ impl Policy {
     }
 
     /// The files outside the walk that admission has read or looked for: git's index, HEAD,
-    /// configuration, excludes, and the ignore files above the root. They need not exist.
+    /// configuration, excludes, and the ignore files above the root; outside git, what would make the
+    /// root a repository. They need not exist.
     pub fn control_files(&self) -> &[PathBuf] {
         &self.controls
     }

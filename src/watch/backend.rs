@@ -199,6 +199,12 @@ impl Native {
         self.tree.polled() > 0 || self.tree.is_stale()
     }
 
+    fn sweep_if_unsure(&mut self, now: Instant) {
+        if self.tree.is_unsure() && self.sweep.is_none() {
+            self.sweep = Some(self.backoff.next(now));
+        }
+    }
+
     #[cfg(target_os = "linux")]
     fn hear(&mut self, out: &mut Changes) {
         let Some(source) = &self.source else { return };
@@ -215,8 +221,7 @@ impl Native {
             let at = self.backoff.next(Instant::now());
             self.sweep = Some(self.sweep.map_or(at, |known| known.min(at)));
         }
-        self.tree.ended(&pending.ended);
-        self.tree.moved(&pending.moved, out);
+        self.tree.moved(&pending.moved, &pending.ended, out);
         self.tree.process(pending.dirs, out);
     }
 }
@@ -264,6 +269,7 @@ impl Engine for Native {
             self.tree.check_root(out);
         }
         let now = Instant::now();
+        self.sweep_if_unsure(now);
         if self.sweep.is_some_and(|at| all || at <= now) {
             self.sweep = None;
             self.tree.sweep(out);
@@ -272,9 +278,7 @@ impl Engine for Native {
             self.tree.look(out);
             self.look = Instant::now() + self.pace.interval;
         }
-        if self.tree.is_unsure() && self.sweep.is_none() {
-            self.sweep = Some(self.backoff.next(now));
-        }
+        self.sweep_if_unsure(now);
     }
 }
 

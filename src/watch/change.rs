@@ -58,11 +58,19 @@ impl Changes {
         }
     }
 
-    /// Adds a rescan.
+    /// Adds a rescan, once. That of other rules, or of another root, stands behind all that was told
+    /// before it: who looks at a path alone does not see that it is not in any more.
     pub fn rescan(&mut self, dir: Option<RepoPath>, reason: RescanReason) {
         let change = Change::Rescan(dir, reason);
-        if !self.changed.contains(&change) {
-            self.changed.push(change);
+        let known = self.changed.iter().rposition(|known| *known == change);
+        let last = matches!(reason, RescanReason::Rules | RescanReason::Root);
+        match known {
+            Some(at) if last => {
+                let known = self.changed.remove(at);
+                self.changed.push(known);
+            }
+            Some(_) => {}
+            None => self.changed.push(change),
         }
     }
 
@@ -80,6 +88,21 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What was told under rules that hold no longer stayed with a consumer that looked at it alone.
+    #[test]
+    fn other_rules_are_told_behind_what_was_told_before() {
+        let mut changes = Changes::default();
+        let path = RepoPath::new("a").unwrap();
+        changes.rescan(None, RescanReason::Overflow);
+        changes.rescan(None, RescanReason::Rules);
+        changes.event(EventOp::Create, EventKind::File, path, None);
+        changes.rescan(None, RescanReason::Overflow);
+        changes.rescan(None, RescanReason::Rules);
+        let rescan = |change: &Change| matches!(change, Change::Rescan(..));
+        let rescans: Vec<bool> = changes.changed.iter().map(rescan).collect();
+        assert_eq!(rescans, [true, false, true]);
+    }
 
     #[test]
     fn a_path_is_told_once_but_its_going_and_coming_both() {

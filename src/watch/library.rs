@@ -30,6 +30,10 @@ const PATHS: usize = 100_000;
 /// The library does not say when its root is replaced, so it is looked at this often.
 const ROOT: Duration = Duration::from_secs(1);
 
+/// Who asks for all that has happened waits until the library rests for so long, but not for ever.
+const REST: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What has been heard, by path: whether something came or went there.
 #[derive(Debug, Default)]
 struct Heard {
@@ -101,12 +105,14 @@ impl Library {
     /// # Errors
     /// When the library cannot watch, or the root cannot be read.
     pub fn open(site: Site, pace: Pace, beside: Beside, backend: WatchBackend) -> Result<Library> {
+        let mut controls = Controls::of(&site.policy()?, None, &Controls::default());
+        controls.differ();
         let policy = site.policy()?;
         let (bell, ear) = bell()?;
         let shared = Arc::new(Shared { heard: Mutex::default(), bell });
         let mut library = Library {
             fingerprint: policy.fingerprint(),
-            controls: Controls::of(&policy, None),
+            controls,
             policy: Arc::new(policy),
             root: None,
             site,
@@ -152,7 +158,7 @@ impl Library {
         };
         let fingerprint = policy.fingerprint();
         let same = fingerprint == self.fingerprint && policy.in_git() == self.policy.in_git();
-        self.controls = Controls::of(&policy, None);
+        self.controls = Controls::of(&policy, None, &self.controls);
         (self.policy, self.fingerprint) = (Arc::new(policy), fingerprint);
         match same {
             true => out.touched = true,
@@ -260,8 +266,16 @@ impl Engine for Library {
     }
 
     fn drain(&mut self) {
-        // The library cannot be asked whether all has come: what it is slow with, it gets time for.
-        std::thread::sleep(self.pace.settle.max(Duration::from_millis(100)));
+        // The library cannot be asked whether all has come: it gets time until it rests.
+        let (rest, until) = (self.pace.settle.max(REST), Instant::now() + PATIENCE);
+        loop {
+            let before = Instant::now();
+            std::thread::sleep(rest);
+            let rested = self.span().is_none_or(|(_, last)| last < before);
+            if rested || until <= Instant::now() {
+                return;
+            }
+        }
     }
 
     fn collect(&mut self, out: &mut Changes) {

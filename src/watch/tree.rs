@@ -164,6 +164,8 @@ impl Tree {
         if let Some(old) = old {
             self.fell(old);
         }
+        // Moved away before the watch stood: nothing tells of that.
+        self.unsure |= self.root.is_some() && !self.is_at_home();
         self.tell_left_out(out);
     }
 

@@ -243,7 +243,10 @@ fn a_crowd_in_one_directory_is_a_rescan_of_it() {
     let sandbox = Sandbox::empty();
     sh(&sandbox, "mkdir d");
     let mut watcher = Watcher::start(&sandbox, &[]);
+    // All of them at once, however slow the machine.
+    watcher.stop();
     sh(&sandbox, "for n in $(seq 2000); do : > d/$n; done; mkdir d/sub; : > d/sub/f");
+    watcher.signal(Signal::CONT);
     let words = watcher.words();
     assert!(words.contains(&"rescan d limit".to_string()), "{}", words.len());
     fs::write(sandbox.root().join("d/sub/g"), "x").unwrap();
@@ -263,6 +266,23 @@ fn a_root_that_is_removed_or_replaced_is_told_and_found_again() {
         fs::write(root.join("g"), "x").unwrap();
         let words = watcher.words();
         assert_eq!(words, ["rescan . root"; 2], "{backend}");
+        fs::write(root.join("h"), "x").unwrap();
+        assert_eq!(watcher.words(), ["create file h"], "{backend}");
+    }
+}
+
+/// Only a root that was moved was noticed: the watch of one that was deleted ends with it.
+#[test]
+fn a_root_that_is_deleted_and_made_anew_is_told() {
+    for backend in ["inotify", "poll"] {
+        let sandbox = Sandbox::empty();
+        sh(&sandbox, "mkdir d && echo x > f");
+        let mut watcher = Watcher::start(&sandbox, &["--backend", backend, "--interval", "50ms"]);
+        let root = sandbox.root();
+        fs::remove_dir_all(&root).unwrap();
+        fs::create_dir(&root).unwrap();
+        let words = watcher.words();
+        assert!(words.contains(&"rescan . root".to_string()), "{backend}: {words:?}");
         fs::write(root.join("h"), "x").unwrap();
         assert_eq!(watcher.words(), ["create file h"], "{backend}");
     }

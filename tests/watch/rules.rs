@@ -105,11 +105,13 @@ fn a_nested_repository_that_comes_or_goes_is_a_rescan() {
 
 #[test]
 fn a_root_that_becomes_a_repository_is_a_rescan() {
-    let sandbox = Sandbox::empty();
-    sh(&sandbox, "mkdir node_modules; echo '*.log' > .gitignore");
-    let mut watcher = Watcher::start(&sandbox, &[]);
-    sh(&sandbox, "git init -q .");
-    assert!(watcher.words().contains(&"rescan . rules".to_string()));
-    sh(&sandbox, "echo x > a.log; echo x > node_modules/b");
-    assert_eq!(watcher.words(), ["create file node_modules/b"]);
+    for backend in ["inotify", "poll"] {
+        let sandbox = Sandbox::empty();
+        sh(&sandbox, "mkdir node_modules; echo '*.log' > .gitignore");
+        let mut watcher = Watcher::start(&sandbox, &["--backend", backend]);
+        sh(&sandbox, "git init -q .");
+        assert!(watcher.words().contains(&"rescan . rules".to_string()), "{backend}");
+        sh(&sandbox, "echo x > a.log; echo x > node_modules/b");
+        assert_eq!(watcher.words(), ["create file node_modules/b"], "{backend}");
+    }
 }

@@ -21,19 +21,25 @@ pub struct Controls {
 }
 
 impl Controls {
-    /// Those of a policy, watched where that is possible.
-    pub fn of(policy: &Policy, watches: Option<&dyn Watches>) -> Controls {
+    /// Those of a policy that has just been opened, watched where that is possible. How they were
+    /// before it was opened is what `before` says: what changed meanwhile is yet to be seen.
+    pub fn of(policy: &Policy, watches: Option<&dyn Watches>, before: &Controls) -> Controls {
         let mut files = policy.control_files().to_vec();
         // Where a link stands, what it leads to counts too.
         let targets = files.iter().filter_map(|file| file.canonicalize().ok());
         let targets: Vec<PathBuf> = targets.filter(|target| !files.contains(target)).collect();
         files.extend(targets);
-        let mut controls = Controls { files, ..Controls::default() };
+        let stats = files.iter().map(|file| before.stat(file)).collect();
+        let mut controls = Controls { files, stats, ..Controls::default() };
         if let Some(watches) = watches {
             controls.watch(watches);
         }
-        controls.differ();
         controls
+    }
+
+    fn stat(&self, file: &Path) -> Option<Stat> {
+        let at = self.files.iter().position(|known| known == file)?;
+        self.stats.get(at).copied().flatten()
     }
 
     fn watch(&mut self, watches: &dyn Watches) {

@@ -49,13 +49,10 @@ impl Tree {
     /// # Errors
     /// When the root cannot be read, or its policy cannot be opened.
     pub fn open(site: Site, watches: Option<Arc<dyn Watches>>) -> Result<(Tree, Changes)> {
-        let mut policy = site.policy()?;
-        let mut controls = Controls::of(&policy, watches.as_deref());
+        let mut controls = Controls::of(&site.policy()?, watches.as_deref(), &Controls::default());
         // What changed before the watches stood is in the second look.
-        if watches.is_some() {
-            policy = site.policy()?;
-            controls.differ();
-        }
+        controls.differ();
+        let policy = site.policy()?;
         let mut tree = Tree {
             fingerprint: policy.fingerprint(),
             policy: Arc::new(policy),
@@ -90,6 +87,7 @@ impl Tree {
 
     /// Opens the policy anew. If it admits something else, the tree is taken anew.
     pub fn check_policy(&mut self, out: &mut Changes) {
+        self.controls.differ();
         let policy = match self.site.policy() {
             Ok(policy) => policy,
             Err(_) if self.inode_now().is_none() => return self.check_root(out),
@@ -122,7 +120,7 @@ impl Tree {
     }
 
     fn renew_controls(&mut self) {
-        let new = Controls::of(&self.policy, self.watches.as_deref());
+        let new = Controls::of(&self.policy, self.watches.as_deref(), &self.controls);
         let old = std::mem::replace(&mut self.controls, new);
         for watch in old.watches().filter(|watch| !self.controls.has(*watch)) {
             let needed = self.by_watch.contains_key(&watch) || self.above.contains(&watch);
@@ -132,25 +130,27 @@ impl Tree {
         }
     }
 
-    /// Directories that were moved, or have gone: of interest when the root is one, or is in one.
-    pub fn moved(&mut self, watches: &[i32], out: &mut Changes) {
+    /// Directories that were moved or have gone, and watches that the system has ended, which it
+    /// does with a directory that has gone or was unmounted. Of interest when the root is one, or
+    /// is in one.
+    pub fn moved(&mut self, moved: &[i32], ended: &[i32], out: &mut Changes) {
         let of_root = |watch: &i32| {
             self.above.contains(watch) || self.root.as_ref() == self.by_watch.get(watch)
         };
-        if self.root.is_some() && watches.iter().any(of_root) {
+        // Asked first: a watch that has ended is nobody's.
+        let concerned = self.root.is_some() && moved.iter().chain(ended).any(of_root);
+        ended.iter().for_each(|watch| self.ended(*watch));
+        if concerned {
             self.check_root(out);
         }
     }
 
-    /// Watches that the system has ended: their directories have gone, or were unmounted.
-    pub fn ended(&mut self, watches: &[i32]) {
-        for watch in watches {
-            self.above.remove(watch);
-            if let Some(node) = self.by_watch.remove(watch).and_then(|id| self.nodes.get_mut(&id)) {
-                // No directory has this number: should one stand here again, it is another one.
-                node.inode = (u64::MAX, u64::MAX);
-                node.how = How::Watched(-1);
-            }
+    fn ended(&mut self, watch: i32) {
+        self.above.remove(&watch);
+        if let Some(node) = self.by_watch.remove(&watch).and_then(|id| self.nodes.get_mut(&id)) {
+            // No directory has this number: should one stand here again, it is another one.
+            node.inode = (u64::MAX, u64::MAX);
+            node.how = How::Watched(-1);
         }
     }
 
@@ -159,11 +159,19 @@ impl Tree {
         listing::stat_open(&fd).ok().map(|stat| (stat.dev, stat.ino))
     }
 
+    fn known_inode(&self) -> Option<super::Inode> {
+        self.root.and_then(|root| self.nodes.get(&root)).map(|node| node.inode)
+    }
+
+    /// Whether the directory that is watched as the root stands where the root is.
+    pub(super) fn is_at_home(&self) -> bool {
+        self.known_inode() == self.inode_now()
+    }
+
     /// Looks whether the root is still the same directory; if not, tells it and takes in what is
     /// there, if anything.
     pub fn check_root(&mut self, out: &mut Changes) {
-        let known = self.root.and_then(|root| self.nodes.get(&root)).map(|node| node.inode);
-        let now = self.inode_now();
+        let (known, now) = (self.known_inode(), self.inode_now());
         if known.is_some() && now == known {
             return;
         }
@@ -175,6 +183,7 @@ impl Tree {
             return;
         }
         // Half a repository may be there already; its control files tell the rest.
+        self.controls.differ();
         let Ok(policy) = self.site.policy() else { return };
         (self.fingerprint, self.policy) = (policy.fingerprint(), Arc::new(policy));
         self.renew_controls();
