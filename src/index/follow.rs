@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::links::Links;
 use super::scan::{self, Options, is_whole};
 use super::stat;
 use super::sync;
@@ -31,6 +32,7 @@ pub struct Follower {
     recompare: bool,
     /// A path that differs from git's index, or that has something below it that does.
     differing: Option<RepoPath>,
+    links: Links,
 }
 
 impl Follower {
@@ -49,6 +51,7 @@ impl Follower {
             stale: false,
             recompare: true,
             differing: None,
+            links: Links::default(),
         })
     }
 
@@ -94,6 +97,7 @@ impl Follower {
         self.stale = true;
         self.reopen()?;
         let sync = scan::scan(&self.root, &self.policy, ledger, turn, options, progress)?;
+        self.links = Links::of(ledger)?;
         (self.stale, self.recompare, self.differing) = (false, false, None);
         Ok(sync)
     }
@@ -112,7 +116,8 @@ impl Follower {
     ) -> Result<Sync> {
         let folder = |path: &RepoPath| path.parent().filter(|_| is_rule_file(path));
         let paths = changed.iter().map(|path| folder(path).unwrap_or_else(|| path.clone()));
-        let synced = sync::sync(&self.policy, ledger, turn, &paths.collect(), options)?;
+        let paths = paths.collect();
+        let synced = sync::sync(&self.policy, ledger, turn, &paths, &mut self.links, options)?;
         let head = admit::head(&self.root);
         let dirty = self.policy.in_git() && self.is_dirty(ledger, synced.dirty)?;
         note_git(ledger, &self.policy, head.as_deref(), dirty)?;

@@ -8,6 +8,7 @@
 mod body;
 mod content;
 mod follow;
+mod links;
 mod open;
 mod refresh;
 mod scan;
@@ -18,7 +19,7 @@ mod write;
 pub use body::BodyReader;
 pub use follow::Follower;
 pub use scan::{Options, scan};
-pub use sync::{Synced, sync};
+pub use sync::Synced;
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
+use super::links::Links;
 use super::refresh::{KnownRows, Work, refresh};
 use super::scan::{Options, open_root, settled_tokenizer};
 use super::stat::Young;
@@ -25,7 +26,8 @@ pub struct Synced {
     pub dirty: Option<RepoPath>,
 }
 
-/// Brings `paths`, and all below them, up to date. The ledger must hold a finished scan.
+/// Brings `paths`, all below them, and the other names of the files there up to date. The ledger
+/// must hold a finished scan.
 ///
 /// # Errors
 /// As [`super::scan`].
@@ -34,15 +36,19 @@ pub fn sync(
     ledger: &mut Ledger,
     _turn: &Turn,
     paths: &BTreeSet<RepoPath>,
+    links: &mut Links,
     options: &Options<'_>,
 ) -> Result<Synced> {
     let folder = open_root(policy.root_path())?;
     let tokenizer = settled_tokenizer(ledger)?;
-    let mut look = Look::default();
-    for path in paths {
-        look.at(path, policy, ledger)?;
+    let mut look = Look::at_all(paths, policy, ledger)?;
+    let mut known = look.known(ledger)?;
+    let mut all = links.others(ledger, policy.root_path(), &known, &look.entries)?;
+    if !all.is_empty() {
+        all.extend(paths.iter().cloned());
+        look = Look::at_all(&all, policy, ledger)?;
+        known = look.known(ledger)?;
     }
-    let known = look.known(ledger)?;
     let (young, unchanged) = (Young::at(options.now), AtomicU64::new(0));
     let work = Work { root: &folder, tokenizer, young, anew: false, unchanged };
     let threads = options.threads.min(look.entries.len());
@@ -68,6 +74,12 @@ struct Look {
 }
 
 impl Look {
+    fn at_all(paths: &BTreeSet<RepoPath>, policy: &Policy, ledger: &Ledger) -> Result<Look> {
+        let mut look = Look::default();
+        paths.iter().try_for_each(|path| look.at(path, policy, ledger))?;
+        Ok(look)
+    }
+
     /// Looks at one path; paths must come in the order of the tree.
     fn at(&mut self, path: &RepoPath, policy: &Policy, ledger: &Ledger) -> Result<()> {
         if self.covered.last().is_some_and(|last| path.is_within(last)) {

@@ -131,6 +131,30 @@ fn the_index_is_that_of_a_scan_after_a_storm() {
     assert_eq!(all(), watched);
 }
 
+/// The system tells of the name through which a file is written, and of no other.
+#[test]
+fn what_is_written_through_one_name_is_in_by_all_names_of_the_file() {
+    let site = site();
+    site.write("r/d/one", "a\n");
+    fs::hard_link(site.work("r/d/one"), site.work("r/two")).unwrap();
+    let _watch = Watch::start(&site, &[]);
+    let lines = || {
+        site.run(&["watch", "--repo", "r", "--sync"]).expect_code(0);
+        let sql =
+            "SELECT lines FROM files WHERE cast(key AS TEXT) IN ('d' || char(0) || 'one', 'two')";
+        site.ask("r/.auwai/ledger.sqlite", sql)
+    };
+    assert_eq!(lines(), "1\n1\n");
+    site.write("r/two", "a\nb\n");
+    assert_eq!(lines(), "2\n2\n");
+    site.write("r/two", "a\nb\nc\n");
+    fs::remove_file(site.work("r/two")).unwrap();
+    fs::rename(site.work("r/d/one"), site.work("r/two")).unwrap();
+    fs::hard_link(site.work("r/two"), site.work("r/d/one")).unwrap();
+    assert_eq!(lines(), "3\n3\n");
+    assert_eq!(site.ok(&["index", "--repo", "r"]), "r: nothing has changed\n");
+}
+
 #[test]
 fn once_is_a_scan() {
     let site = site();
