@@ -35,9 +35,17 @@ pub fn run(source: &Source, io: &mut Io<'_>) -> Result<()> {
 }
 
 fn wait(source: &Source, barriers: &[Barrier]) -> Result<Barrier> {
-    let (place, mut failing) = (Place::of(&source.state), None);
+    let (place, mut failing, mut alone) = (Place::of(&source.state), None, None);
     loop {
-        let Some(state) = place.live() else { return Err(not_watched(source)) };
+        let Some(state) = place.live() else {
+            // It may be about to make its state anew, with a root that was replaced.
+            if alone.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return Err(not_watched(source));
+            }
+            std::thread::sleep(LOOK);
+            continue;
+        };
+        alone = None;
         let own = own(&state, barriers, source)?;
         if let Some(barrier) = own.filter(|barrier| is_reached(&state, barrier)) {
             return Ok(barrier.clone());
