@@ -6,6 +6,7 @@
 mod edits;
 mod following;
 mod ledger;
+mod model;
 mod process;
 mod revisit;
 mod turns;

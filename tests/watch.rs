@@ -5,4 +5,4 @@ mod model;
 mod options;
 mod reports;
 mod rules;
-mod watcher;
+pub mod watcher;

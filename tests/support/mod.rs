@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+pub mod dice;
 pub mod git;
 mod program;
 pub mod session;
 pub mod site;
+pub mod storm;
 pub mod text;
 pub mod tree;
 

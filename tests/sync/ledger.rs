@@ -15,9 +15,12 @@ use crate::support::git::Sandbox;
 use crate::support::tree::policy;
 
 /// Everything that the ledger says of the tree, but the numbers of its rows and what is young.
-type Said = (BTreeMap<Vec<u8>, (Fate, Option<Box<str>>, String, Vec<Cut>)>, Vec<Option<String>>);
+pub type Said = (BTreeMap<Vec<u8>, Row>, Vec<Option<String>>);
 
-fn said(ledger: &Ledger) -> Said {
+/// What it says of one path.
+pub type Row = (Fate, Option<Box<str>>, String, Vec<Cut>);
+
+pub fn said(ledger: &Ledger) -> Said {
     let stats = ledger.known().unwrap();
     let mut rows = BTreeMap::new();
     ledger
@@ -56,7 +59,7 @@ fn turn(ledger: &Ledger) -> Turn {
     ledger.turn(&mut |_| {}).unwrap()
 }
 
-fn fresh(sandbox: &Sandbox, root: &Path, file: &Path) -> Said {
+pub fn fresh(sandbox: &Sandbox, root: &Path, file: &Path) -> Said {
     let _ = std::fs::remove_file(file);
     let mut ledger = Ledger::open_or_create(file).unwrap();
     let turn = turn(&ledger);

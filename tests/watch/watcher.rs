@@ -43,6 +43,10 @@ impl<'a> Watcher<'a> {
     pub fn start(sandbox: &'a Sandbox, args: &[&str]) -> Watcher<'a> {
         let mut own = command(sandbox);
         own.arg(sandbox.root()).args(args);
+        // What one command does is one batch, however slow the machine: the barrier ends it.
+        if !args.iter().any(|arg| ["--settle", "-1"].contains(arg)) {
+            own.args(["--settle", "1s"]);
+        }
         Self::spawn(sandbox, own)
     }
 
@@ -92,7 +96,7 @@ impl<'a> Watcher<'a> {
 
     /// What has been told since the last call, up to what `--sync` promises.
     pub fn sync(&mut self) -> Vec<Record> {
-        let asked = command(self.sandbox).arg("--sync").arg(self.sandbox.root()).output().unwrap();
+        let asked = command(self.sandbox).arg("--sync").arg(&self.ready().root).output().unwrap();
         let err = String::from_utf8_lossy(&asked.stderr);
         assert!(asked.status.success(), "{err}");
         let text = String::from_utf8(asked.stdout).unwrap();
@@ -127,19 +131,7 @@ impl<'a> Watcher<'a> {
 
     /// Stops it, and returns when none of its threads runs any more.
     pub fn stop(&self) {
-        self.signal(Signal::STOP);
-        let tasks = format!("/proc/{}/task", self.child.id());
-        let stopped = || {
-            std::fs::read_dir(&tasks).unwrap().all(|task| {
-                let stat = std::fs::read(task.unwrap().path().join("stat")).unwrap_or_default();
-                // The state follows the program's name, which is in parentheses.
-                let name = stat.iter().rposition(|byte| *byte == b')').unwrap_or_default();
-                stat.get(name + 2).is_none_or(|state| b"TXZ".contains(state))
-            })
-        };
-        while !stopped() {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        halt(Pid::from_child(&self.child));
     }
 
     /// Kills it, and returns what it has told since the last call.
@@ -188,6 +180,23 @@ impl Drop for Watcher<'_> {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Stops a process, and returns when none of its threads runs any more.
+pub fn halt(pid: Pid) {
+    kill_process(pid, Signal::STOP).unwrap();
+    let tasks = format!("/proc/{}/task", pid.as_raw_pid());
+    let stopped = || {
+        std::fs::read_dir(&tasks).unwrap().all(|task| {
+            let stat = std::fs::read(task.unwrap().path().join("stat")).unwrap_or_default();
+            // The state follows the program's name, which is in parentheses.
+            let name = stat.iter().rposition(|byte| *byte == b')').unwrap_or_default();
+            stat.get(name + 2).is_none_or(|state| b"TXZ".contains(state))
+        })
+    };
+    while !stopped() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
