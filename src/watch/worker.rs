@@ -144,6 +144,7 @@ impl Worker<'_> {
     fn tell_ready(&mut self, backend: WatchBackend) -> Result<()> {
         let root = crate::record::Repo::at("", &self.options.site.root);
         let (watches, polled) = self.backend.watches();
+        let interval = u64::try_from(self.options.pace.interval.as_millis());
         self.output.record(&Ready {
             session: self.options.session.clone(),
             backend,
@@ -151,6 +152,7 @@ impl Worker<'_> {
             root_b64: root.path_b64,
             watches: watches as u64,
             polled: polled as u64,
+            interval_ms: interval.ok(),
         })
     }
 

@@ -58,6 +58,31 @@ fn a_missing_ledger_is_made_and_then_follows_events() {
     assert!(state["ended"].is_null());
 }
 
+/// Who polls cannot tell what came and went between two of its looks; a scan may have met it.
+#[test]
+fn what_a_scan_met_between_two_looks_of_a_poll_is_looked_at_once_more() {
+    let site = site();
+    let mut following = Following::start(&site, &[]);
+    following.tell(&json!({
+        "v": 1, "type": "ready", "session": SESSION, "backend": "poll",
+        "root": site.work("r").to_str().unwrap(), "watches": 0, "polled": 2, "interval_ms": 300
+    }));
+    assert_eq!(following.heard()["mode"], "full");
+    for (events, mode) in [(&[][..], "full"), (&["brief"][..], "incremental")] {
+        site.write("r/brief", "here and gone\n");
+        if events.is_empty() {
+            following.rescan(".");
+        }
+        let sync = following.changed(events);
+        assert_eq!((&sync["mode"], &sync["files"]), (&json!(mode), &json!(1)));
+        fs::remove_file(site.work("r/brief")).unwrap();
+        assert_eq!(following.heard()["files"], 1, "nobody told it");
+        assert!(!paths(&site).contains("brief"));
+        // And once more, with nothing new: then it rests.
+        assert_eq!(following.heard()["files"], 0);
+    }
+}
+
 #[test]
 fn a_batch_of_more_than_max_files_scans() {
     let site = site();

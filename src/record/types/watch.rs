@@ -22,6 +22,9 @@ pub struct Ready {
     /// Directories that are looked at again and again, since no watch could be had; absent when 0.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub polled: u64,
+    /// How often what is polled, now or later, is looked at, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub interval_ms: Option<u64>,
 }
 
 fn is_zero(number: &u64) -> bool {

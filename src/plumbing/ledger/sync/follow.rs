@@ -32,7 +32,7 @@ pub fn run(keeper: Keeper, max_files: usize, io: &mut Io<'_>) -> Result<()> {
     woken.set_nonblocking(true).map_err(|e| cannot(&e))?;
     let (signals, stop) = Signals::catch_and_wake()?;
     let input = Input::read(rustix::stdio::stdin(), wake, max_files)?;
-    let todo = Todo { change: Change::default(), since: None, due: None, failures: 0 };
+    let todo = Todo::default();
     let backoff = Backoff::default();
     let mut follow = Follow { keeper, input, woken, signals, stop, max_files, todo, backoff };
     let done = follow.run(io);
@@ -55,6 +55,7 @@ struct Follow {
 }
 
 /// What is to be done, and when.
+#[derive(Default)]
 struct Todo {
     change: Change,
     /// When the last event came that no batch has ended.
@@ -63,6 +64,8 @@ struct Todo {
     due: Option<Instant>,
     /// How often doing it has failed.
     failures: u32,
+    /// What is to be looked at once more, and when.
+    again: Option<(Change, Instant)>,
 }
 
 impl Follow {
@@ -73,6 +76,7 @@ impl Follow {
                 return Err(Error::closed());
             }
             let end = self.take(io)?;
+            self.take_again(end.is_some(), io)?;
             if end.is_some() || self.todo.due.is_some_and(|due| due <= Instant::now()) {
                 self.work(io)?;
             }
@@ -85,7 +89,8 @@ impl Follow {
     /// Waits until something has come or is due; `false` when the reader of our output has gone.
     fn wait(&mut self) -> Result<bool> {
         let rest = self.todo.since.map(|since| since + REST);
-        let until = self.todo.due.into_iter().chain(rest).min();
+        let again = self.todo.again.as_ref().map(|(_, at)| *at);
+        let until = [self.todo.due, rest, again].into_iter().flatten().min();
         let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let stdout = rustix::stdio::stdout();
@@ -116,6 +121,16 @@ impl Follow {
         Ok(end)
     }
 
+    /// Takes what is to be looked at once more, when its time has come or the input has ended.
+    fn take_again(&mut self, ended: bool, io: &mut Io<'_>) -> Result<()> {
+        let now = Instant::now();
+        let Some((change, _)) = self.todo.again.take_if(|(_, at)| ended || *at <= now) else {
+            return Ok(());
+        };
+        self.todo.change.merge(change, self.max_files);
+        self.settle(now, io)
+    }
+
     fn settle(&mut self, now: Instant, io: &mut Io<'_>) -> Result<()> {
         match self.keeper.wants_scan(&self.todo.change) {
             Ok(full) => {
@@ -138,11 +153,22 @@ impl Follow {
                 if sync.mode == record::SyncMode::Full {
                     self.backoff.note(Instant::now());
                 }
-                let since = self.todo.since;
-                self.todo = Todo { change: Change::default(), since, due: None, failures: 0 };
+                self.done(&sync);
                 record::write(io.out, &sync).and_then(|()| flush(io.out))
             }
             Err(error) => self.fail(error, io),
+        }
+    }
+
+    fn done(&mut self, sync: &record::Sync) {
+        let Todo { change, since, again, .. } = std::mem::take(&mut self.todo);
+        self.todo = Todo { since, again, ..Todo::default() };
+        if let Some(delay) = self.keeper.looks_again(sync) {
+            let mut more = Change { all: change.all, paths: change.paths, ..Change::default() };
+            if let Some((before, _)) = self.todo.again.take() {
+                more.merge(before, self.max_files);
+            }
+            self.todo.again = Some((more, Instant::now() + delay));
         }
     }
 

@@ -29,7 +29,12 @@ pub struct Keeper {
     /// None: another process keeps the index, and the state is its own.
     lock: Option<Lock>,
     state: WatchState,
+    /// How often the watcher looks at what it polls.
+    interval: Duration,
 }
+
+/// Of a watcher that does not say it.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// An open ledger, and which file it is.
 struct Open {
@@ -63,7 +68,16 @@ impl Keeper {
         let (place, started) = (Place::of(&source.state), world.timestamp());
         let lock = lock(&place, &started)?;
         let state = WatchState { pid: std::process::id(), started, ..WatchState::default() };
-        Ok(Keeper { source, threads, follower, ledger: None, place, lock, state })
+        Ok(Keeper {
+            source,
+            threads,
+            follower,
+            ledger: None,
+            place,
+            lock,
+            state,
+            interval: INTERVAL,
+        })
     }
 
     fn taken(&self) -> Error {
@@ -164,12 +178,20 @@ impl Keeper {
         Ok(sync)
     }
 
+    /// After which time a change is to be looked at once more, if at all. What comes and goes
+    /// between two looks of a watcher that polls is never told; when a round has met it in between,
+    /// nobody else will say that it has gone.
+    pub fn looks_again(&self, sync: &Sync) -> Option<Duration> {
+        (self.state.polled > 0 && sync.files > 0).then_some(self.interval)
+    }
+
     fn note(&mut self, change: &Change, sync: &Sync, world: &World) -> Result<()> {
         let (state, at) = (&mut self.state, world.timestamp());
         if let Some(ready) = &change.ready {
             state.session = Some(ready.session.clone());
             state.backend = Some(ready.backend);
             state.last_batch = None;
+            self.interval = ready.interval_ms.map_or(INTERVAL, Duration::from_millis);
         }
         if let Some(standing) = change.standing {
             (state.watches, state.polled) = standing;
