@@ -65,14 +65,14 @@ impl Root {
     }
 
     /// One call, with the kernel's word that no link was followed (Linux 5.6).
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(auwai_portable)))]
     fn at_once(&self, path: &RepoPath) -> Result<OwnedFd, Errno> {
         use rustix::fs::{ResolveFlags, openat2};
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         openat2(&self.0, path.as_bytes(), READ, Mode::empty(), resolve)
     }
 
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(all(target_os = "linux", not(auwai_portable))))]
     fn at_once(&self, _: &RepoPath) -> Result<OwnedFd, Errno> {
         Err(Errno::NOSYS)
     }
@@ -114,14 +114,14 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(auwai_portable)))]
 fn folder_at_once(parent: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     openat2(parent, path, READ | OFlags::DIRECTORY, Mode::empty(), resolve)
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(auwai_portable))))]
 fn folder_at_once(_: BorrowedFd<'_>, _: &[u8]) -> Result<OwnedFd, Errno> {
     Err(Errno::NOSYS)
 }

@@ -1,6 +1,7 @@
 //! Opening, listing and stating, always relative to an open directory: no link is followed, and a
 //! path may be longer than the system's PATH_MAX.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
@@ -33,6 +34,15 @@ impl Listing {
     /// The listing of a directory that cannot be listed, or (`None`) that is not there.
     pub fn failed(error: Option<Errno>) -> Self {
         Listing { error, ..Listing::default() }
+    }
+
+    /// Adds names that it has not.
+    pub fn add<'a>(&mut self, names: impl Iterator<Item = &'a [u8]>) {
+        let known: BTreeSet<Vec<u8>> = self.iter().map(|(name, _)| name.to_vec()).collect();
+        for name in names.filter(|name| !known.contains(*name)) {
+            self.bytes.extend_from_slice(name);
+            self.names.push((self.bytes.len(), FileType::Unknown));
+        }
     }
 
     fn fill(&mut self, dir: impl AsFd) -> Result<()> {
@@ -86,16 +96,27 @@ pub fn open_dir(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
 }
 
 /// Opens a directory that may not be listed, to look up names in it.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(auwai_portable)))]
 pub fn open_to_search(dir: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     let flags = DIRECTORY | OFlags::PATH | OFlags::NOFOLLOW;
     rustix::fs::openat(dir, name, flags, Mode::empty())
 }
 
 /// Opens a directory that may not be listed, to look up names in it: not possible here.
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(auwai_portable))))]
 pub fn open_to_search(_dir: impl AsFd, _name: &[u8]) -> Result<OwnedFd> {
     Err(Errno::ACCESS)
+}
+
+/// Opens a directory below a root that may not be listed, to look up names in it.
+pub fn open_below_to_search(root: &Path, path: &RepoPath) -> Result<OwnedFd> {
+    let bytes = path.as_bytes();
+    let root = open_root(root)?;
+    match memchr::memrchr(b'/', bytes) {
+        // Those above may be no more than searched either; on the way that is enough.
+        Some(at) => open_to_search(open_folder(&root, &bytes[..at])?, &bytes[at + 1..]),
+        None => open_to_search(&root, bytes),
+    }
 }
 
 /// `fstat`.

@@ -2,7 +2,11 @@
 
 mod limits;
 mod model;
+mod mounts;
 mod options;
+mod permissions;
 mod reports;
 mod rules;
+mod since;
+mod streams;
 pub mod watcher;

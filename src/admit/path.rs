@@ -172,13 +172,13 @@ fn open_root(policy: &Policy) -> Option<OwnedFd> {
 }
 
 /// A directory that may not be listed, to look up names in it, where the system has that.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(auwai_portable)))]
 fn search_below(dir: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(dir, name, flags, Mode::empty()).ok()
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(auwai_portable))))]
 fn search_below(_: &OwnedFd, _: &[u8]) -> Option<OwnedFd> {
     None
 }

@@ -153,6 +153,13 @@ impl Policy {
         self.git.is_some()
     }
 
+    /// Whether the repository around the root is still this one, or there is still none.
+    pub fn is_where_it_was(&self) -> bool {
+        let now = GitDir::around(&self.root);
+        let known = self.git.as_ref().map(|git| &git.dir);
+        now.as_ref().map(|dir| (&dir.top, &dir.own)) == known.map(|dir| (&dir.top, &dir.own))
+    }
+
     /// The commit that HEAD names, in hex.
     pub fn head(&self) -> Option<&str> {
         self.git.as_ref()?.head.commit.as_deref()

@@ -37,7 +37,8 @@ pub struct Args {
     /// How to watch
     ///
     /// `auto` is inotify on Linux, FSEvents on macOS and polling elsewhere, or, with a warning, where
-    /// those cannot start. `notify` is the library of that name, with what it uses on this system.
+    /// those cannot start; with inotify, directories on a file system that does not tell of all changes
+    /// (NFS, SMB, FUSE and the like) are polled. `inotify` trusts every file system. `notify` is the library of that name, with what it uses on this system.
     #[arg(long, value_name = "BACKEND", value_enum, default_value = "auto")]
     backend: BackendName,
     /// How often to look at directories that cannot be watched
@@ -194,6 +195,11 @@ fn options(args: &Args, root: PathBuf, world: &World) -> Result<Options> {
         scope: args.only.iter().map(subtree).collect::<Result<_>>()?,
         rules: !args.no_ignore,
         now: world.now,
+        // Who asks for inotify takes what it gives.
+        remote: match args.backend {
+            BackendName::Inotify => watch::trusted,
+            _ => watch::remote,
+        },
         limit: watch::limit_of_watches,
     };
     let format = match args.format {

@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::backoff::Backoff;
 use super::change::Changes;
+use super::inotify::Source;
+use super::mounts::Mounts;
 use super::tree::Tree;
 use super::wake::{Beside, Woken};
 use crate::admit::Policy;
 use crate::error::Result;
 use crate::record::RescanReason;
-
-#[cfg(target_os = "linux")]
-use super::inotify::Source;
 
 /// How often a root that has gone is looked for.
 const LOST: Duration = Duration::from_millis(250);
@@ -139,8 +138,9 @@ fn settle(engine: &impl Engine, pace: Pace, beside: &Beside) -> Result<bool> {
 /// The tree, kept up to date.
 pub struct Native {
     tree: Tree,
-    #[cfg(target_os = "linux")]
     source: Option<Source>,
+    /// As they were; with inotify, which does not tell of them.
+    mounts: Option<Mounts>,
     pace: Pace,
     beside: Beside,
     backoff: Backoff,
@@ -151,11 +151,14 @@ pub struct Native {
 
 impl Native {
     /// Goes by inotify.
-    #[cfg(target_os = "linux")]
+    ///
+    /// # Errors
+    /// When there is none, or the root cannot be read.
     pub fn inotify(site: super::Site, pace: Pace, beside: Beside) -> Result<Native> {
         let source = Source::open()?;
-        let (tree, first) = Tree::open(site, Some(source.watches()))?;
-        Ok(Self::of(tree, Some(source), pace, beside, first))
+        let mounts = Mounts::read();
+        let opened = Tree::open(site, Some(source.watches()))?;
+        Ok(Self::of(opened, Some((source, mounts)), pace, beside))
     }
 
     /// Goes by looking alone.
@@ -163,36 +166,18 @@ impl Native {
     /// # Errors
     /// When the root cannot be read.
     pub fn poll(site: super::Site, pace: Pace, beside: Beside) -> Result<Native> {
-        let (tree, first) = Tree::open(site, None)?;
-        Ok(Self::of(
-            tree,
-            #[cfg(target_os = "linux")]
-            None,
-            pace,
-            beside,
-            first,
-        ))
+        Ok(Self::of(Tree::open(site, None)?, None, pace, beside))
     }
 
     fn of(
-        tree: Tree,
-        #[cfg(target_os = "linux")] source: Option<Source>,
+        (tree, first): (Tree, Changes),
+        heard: Option<(Source, Mounts)>,
         pace: Pace,
         beside: Beside,
-        first: Changes,
     ) -> Native {
         let (backoff, look) = (Backoff::default(), Instant::now() + pace.interval);
-        Native {
-            tree,
-            #[cfg(target_os = "linux")]
-            source,
-            pace,
-            beside,
-            backoff,
-            sweep: None,
-            look,
-            first: Some(first),
-        }
+        let ((source, mounts), first) = (heard.unzip(), Some(first));
+        Native { tree, source, mounts, pace, beside, backoff, sweep: None, look, first }
     }
 
     fn polls(&self) -> bool {
@@ -205,7 +190,6 @@ impl Native {
         }
     }
 
-    #[cfg(target_os = "linux")]
     fn hear(&mut self, out: &mut Changes) {
         let Some(source) = &self.source else { return };
         let pending = source.take();
@@ -222,40 +206,37 @@ impl Native {
             self.sweep = Some(self.sweep.map_or(at, |known| known.min(at)));
         }
         self.tree.moved(&pending.moved, &pending.ended, out);
+        if pending.mounts {
+            self.check_mounts(out);
+        }
+        if !pending.dirs.is_empty() {
+            self.tree.check_repository(out);
+        }
         self.tree.process(pending.dirs, out);
+    }
+
+    fn check_mounts(&mut self, out: &mut Changes) {
+        if let Some(mounts) = &mut self.mounts {
+            self.tree.remounted(&mounts.changed(), out);
+        }
     }
 }
 
 impl Engine for Native {
-    #[cfg(target_os = "linux")]
     fn ear(&self) -> Option<BorrowedFd<'_>> {
         self.source.as_ref().map(Source::ear)
     }
 
-    #[cfg(not(target_os = "linux"))]
-    fn ear(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    #[cfg(target_os = "linux")]
     fn span(&self) -> Option<(Instant, Instant)> {
         self.source.as_ref()?.span()
     }
 
-    #[cfg(not(target_os = "linux"))]
-    fn span(&self) -> Option<(Instant, Instant)> {
-        None
-    }
-
     fn drain(&mut self) {
-        #[cfg(target_os = "linux")]
         self.source.iter().for_each(Source::drain);
     }
 
     fn collect(&mut self, out: &mut Changes) {
-        #[cfg(target_os = "linux")]
         self.hear(out);
-        let _ = out;
     }
 
     fn due(&self) -> Option<Instant> {
@@ -267,6 +248,10 @@ impl Engine for Native {
     fn work(&mut self, all: bool, out: &mut Changes) {
         if !self.tree.is_rooted() {
             self.tree.check_root(out);
+        }
+        if all {
+            self.check_mounts(out);
+            self.tree.check_repository(out);
         }
         let now = Instant::now();
         self.sweep_if_unsure(now);
@@ -303,9 +288,6 @@ impl Backend for Native {
     }
 
     fn close(&mut self) {
-        #[cfg(target_os = "linux")]
-        {
-            self.source = None;
-        }
+        self.source = None;
     }
 }

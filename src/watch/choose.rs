@@ -18,7 +18,7 @@ pub enum Platform {
 impl Platform {
     /// This one.
     pub fn here() -> Platform {
-        match (cfg!(target_os = "linux"), cfg!(target_os = "macos")) {
+        match (cfg!(all(target_os = "linux", not(auwai_portable))), cfg!(target_os = "macos")) {
             (true, _) => Platform::Linux,
             (_, true) => Platform::Macos,
             _ => Platform::Other,

@@ -1,6 +1,7 @@
 //! Linux's inotify: a thread that reads events as fast as they come, so that the system's queue
 //! overflows only when the whole process is stopped. It neither writes nor looks at files.
 
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
+use super::mounts;
 use super::pending::{Hint, Pending};
 use super::tree::Watches;
 use super::wake::{Bell, Ear, bell};
@@ -54,6 +56,8 @@ pub struct Source {
 #[derive(Debug)]
 struct Heart {
     inotify: OwnedFd,
+    /// The list of mounts, to be waited for.
+    mounts: Option<File>,
     pending: Mutex<Pending>,
     bell: Bell,
 }
@@ -69,7 +73,12 @@ impl Source {
             inotify::init(flags).map_err(|code| no_instance(code, limit_of_instances()))?;
         let (bell_, ear) = bell()?;
         let (stop, stopped) = bell()?;
-        let heart = Arc::new(Heart { inotify, pending: Mutex::default(), bell: bell_ });
+        let heart = Arc::new(Heart {
+            inotify,
+            mounts: File::open(mounts::LIST).ok(),
+            pending: Mutex::default(),
+            bell: bell_,
+        });
         let shared = Arc::clone(&heart);
         let reader = std::thread::Builder::new()
             .name("inotify".to_string())
@@ -123,15 +132,19 @@ impl Heart {
 
     fn read_on(&self, stopped: &Ear) {
         loop {
-            let mut fds =
-                [PollFd::new(&self.inotify, PollFlags::IN), PollFd::new(stopped, PollFlags::IN)];
+            let mut fds = vec![
+                PollFd::new(&self.inotify, PollFlags::IN),
+                PollFd::new(stopped, PollFlags::IN),
+            ];
+            fds.extend(self.mounts.iter().map(|list| PollFd::new(list, PollFlags::PRI)));
             let polled = poll(&mut fds, None);
             if !fds[1].revents().is_empty() {
                 return;
             }
+            let remounted = fds.get(2).is_some_and(|list| !list.revents().is_empty());
             match polled {
                 Ok(_) => {
-                    if self.read_all() {
+                    if self.read_all() | self.note_mounts(remounted) {
                         self.bell.ring();
                     }
                 }
@@ -139,6 +152,16 @@ impl Heart {
                 Err(_) => return self.lost(),
             }
         }
+    }
+
+    /// Notes that something was mounted or unmounted, anywhere; returns whether it was.
+    fn note_mounts(&self, remounted: bool) -> bool {
+        if remounted {
+            let mut pending = self.lock();
+            pending.mounts = true;
+            pending.heard(Instant::now());
+        }
+        remounted
     }
 
     /// Nothing will come any more: the worker must look for itself.
@@ -194,6 +217,11 @@ impl Watches for Heart {
 
     fn add_above(&self, dir: &Path) -> std::result::Result<i32, Errno> {
         inotify::add_watch(&self.inotify, dir, SELF | HOW)
+    }
+
+    fn file_system(&self, dir: BorrowedFd<'_>) -> Option<u64> {
+        // 32 bits, whatever the sign and the width of the field are here.
+        rustix::fs::fstatfs(dir).ok().map(|found| found.f_type as u64 & 0xffff_ffff)
     }
 
     fn remove(&self, watch: i32) {

@@ -209,7 +209,7 @@ impl Library {
         out.event(op, visit::kind(stat), path.clone(), Some(*stat));
         if is_dir && came {
             // The library watches it too late to know what is in it.
-            survey::below(&self.policy, Some(&path), &mut |path, kind, stat| {
+            survey::below(&self.policy, Some(&path), false, &mut |path, kind, stat| {
                 out.event(EventOp::Create, kind, path, stat);
                 true
             });
@@ -299,7 +299,8 @@ impl Engine for Library {
     }
 
     fn work(&mut self, all: bool, out: &mut Changes) {
-        if self.controls.differ() {
+        let strayed = self.policy.has_rules() && !self.policy.is_where_it_was();
+        if self.controls.differ() || self.root.is_some() && strayed {
             self.check_policy(out);
         }
         self.check_root(out);

@@ -10,11 +10,20 @@ mod barrier;
 mod change;
 mod choose;
 mod filter;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(auwai_portable)))]
+mod inotify;
+#[cfg(not(all(target_os = "linux", not(auwai_portable))))]
+#[path = "no_inotify.rs"]
 mod inotify;
 mod library;
+mod mounts;
 mod output;
+#[cfg_attr(
+    not(all(target_os = "linux", not(auwai_portable))),
+    allow(dead_code, reason = "only inotify hears")
+)]
 mod pending;
+mod remote;
 mod since;
 mod survey;
 mod tree;
@@ -27,17 +36,9 @@ pub use barrier::ask;
 pub use change::{Change, Changes, Warning};
 pub use choose::{Choice, Platform, choose};
 pub use filter::Filter;
+pub use inotify::limit_of_watches;
 pub use output::Format;
+pub use remote::{remote, trusted};
 pub use tree::Site;
 pub use wake::Beside;
 pub use worker::{Options, scan, session, watch};
-
-/// How many watches the system allows the user, where that is known.
-#[cfg(target_os = "linux")]
-pub use inotify::limit_of_watches;
-
-/// How many watches the system allows the user: not known here.
-#[cfg(not(target_os = "linux"))]
-pub fn limit_of_watches() -> Option<u64> {
-    None
-}

@@ -10,9 +10,9 @@ use crate::record::{self, Batch, Event, RepoPath, Rescan, RescanReason, Wire};
 use crate::visible::quote_path;
 
 /// The longest line that a pipe takes as a whole (POSIX's PIPE_BUF).
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(auwai_portable)))]
 const LONGEST: usize = 4096;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", not(auwai_portable))))]
 const LONGEST: usize = 512;
 
 /// What a line is.

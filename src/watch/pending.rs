@@ -57,6 +57,8 @@ pub struct Pending {
     pub overflow: bool,
     /// A file system was unmounted.
     pub unmount: bool,
+    /// Something was mounted or unmounted somewhere.
+    pub mounts: bool,
     /// More names than can be told one by one.
     pub flood: bool,
     names: usize,

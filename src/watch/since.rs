@@ -1,15 +1,19 @@
 //! How the tree was when it was last told of, kept in a file: what differs is told first.
 //!
-//! The file is replaced after a batch went out, so a watcher that was killed tells again what it told
-//! last; but a path that it had told of, that was not yet in the file and has gone since, it does not
-//! know. The file is checked as a whole; of one that is torn, or of another root, nothing is believed.
+//! The file is a snapshot, replaced after a batch went out, and behind it a journal of what was about
+//! to be told since. So a watcher that was killed tells again what it told last, and tells of what it
+//! had told and has gone. The snapshot is checked as a whole; of one that is torn, or of another root,
+//! nothing is believed. A journal is believed as far as it is whole.
 
 mod file;
+mod journal;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
+
+use journal::{Journal, Told};
 
 use super::change::{Change, Changes};
 use super::{survey, tree, visit};
@@ -30,6 +34,7 @@ pub struct Since {
     own: Option<RepoPath>,
     root: PathBuf,
     known: BTreeMap<Vec<u8>, Seen>,
+    journal: Journal,
     now: fn() -> SystemTime,
     /// Whether the file is behind what is known.
     behind: bool,
@@ -45,14 +50,26 @@ impl Since {
     pub fn open(file: &Path, policy: &Policy, now: fn() -> SystemTime) -> Result<(Since, Changes)> {
         let root = policy.root_path().to_owned();
         let mut out = Changes::default();
-        let known = file::read(file, &root, &mut out)?;
+        let read = file::read(file, &root, &mut out)?;
+        let journal = read.as_ref().map(|_| Journal::open(file)).unwrap_or_default();
         let own = own_path(file, &root);
         let (file, next_save) = (file.to_owned(), Instant::now());
-        let mut since =
-            Since { file, own, root, known: BTreeMap::new(), now, behind: true, next_save };
+        let mut since = Since {
+            file,
+            own,
+            root,
+            known: BTreeMap::new(),
+            journal,
+            now,
+            behind: true,
+            next_save,
+        };
         since.look(policy, None);
-        match known {
-            Some(known) => since.compare(known, &mut out),
+        match read {
+            Some(read) => {
+                since.compare(read.known, &mut out);
+                since.recall(&read.journal, &mut out);
+            }
             None => out.rescan(None, RescanReason::Batch),
         }
         Ok((since, out))
@@ -78,6 +95,21 @@ impl Since {
         }
     }
 
+    /// Tells what has become of what was told after the snapshot: of what is there and differs from
+    /// it, the snapshot has told.
+    fn recall(&self, journal: &[Told], out: &mut Changes) {
+        for (path, whole) in journal {
+            let known = self.known.contains_key(path);
+            match (RepoPath::new(path.as_slice()), self.is_there(path)) {
+                (None, _) => out.rescan(None, RescanReason::Batch),
+                (Some(path), false) => out.event(EventOp::Remove, EventKind::Other, path, None),
+                (dir, true) if *whole => out.rescan(dir, RescanReason::Batch),
+                (_, true) if !known => out.rescan(above(path), RescanReason::Rules),
+                (_, true) => {}
+            }
+        }
+    }
+
     fn is_there(&self, path: &[u8]) -> bool {
         let path = RepoPath::new(path).map(|path| path.under(&self.root));
         path.is_some_and(|path| path.symlink_metadata().is_ok())
@@ -89,6 +121,14 @@ impl Since {
         self.own.as_ref().is_some_and(|own| {
             path == own || path.as_bytes().strip_suffix(file::NEW) == Some(own.as_bytes())
         })
+    }
+
+    /// Notes what is about to be told, so that it is known to have been.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub fn note(&mut self, changes: &[Change]) -> Result<()> {
+        self.journal.note(changes, &self.file)
     }
 
     /// Takes in what is about to be told.
@@ -112,13 +152,20 @@ impl Since {
 
     fn see(&mut self, path: &RepoPath, stat: Option<Stat>) {
         let stat = stat.unwrap_or_default();
+        if visit::kind(&stat) == EventKind::Dir {
+            // What happens in it changes its times, and is told by the names in it.
+            let Stat { dev, ino, mode, .. } = stat;
+            let stat = Stat { dev, ino, mode, ..Stat::default() };
+            self.known.insert(path.as_bytes().to_vec(), (stat, false));
+            return;
+        }
         let fresh = tree::is_fresh(&stat, (self.now)());
         self.known.insert(path.as_bytes().to_vec(), (stat, fresh));
     }
 
     fn look(&mut self, policy: &Policy, below: Option<&RepoPath>) {
         let own = self.own.clone();
-        survey::below(policy, below, &mut |path, _, stat| {
+        survey::below(policy, below, true, &mut |path, _, stat| {
             if own.as_ref() != Some(&path) {
                 self.see(&path, stat);
             }
@@ -153,6 +200,7 @@ impl Since {
             return Ok(());
         }
         file::write(&self.file, &self.root, &self.known)?;
+        self.journal = Journal::open(&self.file);
         self.behind = false;
         self.next_save = Instant::now() + (start.elapsed() * SHARE).max(Duration::from_millis(20));
         Ok(())

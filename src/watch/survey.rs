@@ -7,12 +7,13 @@ use crate::record::{EventKind, RepoPath};
 /// Takes a path, what is there, and its stat data; false to hear no more.
 pub type Sink<'a> = &'a mut dyn FnMut(RepoPath, EventKind, Option<Stat>) -> bool;
 
-/// Tells `sink` everything that is in at `path` (`None`: the root) and below it.
-pub fn below(policy: &Policy, path: Option<&RepoPath>, sink: Sink<'_>) {
-    let mut place = Place::root();
+/// Tells `sink` everything that is in at `path` (`None`: the root) and below it; with `ways`, also
+/// directories that are only the way to something.
+pub fn below(policy: &Policy, path: Option<&RepoPath>, ways: bool, sink: Sink<'_>) {
+    let (mut place, mut way) = (Place::root(), None);
     for name in path.iter().flat_map(|path| path.as_bytes().split(|b| *b == b'/')) {
         match step(policy, &place, name) {
-            Some(Step::Down(next)) => place = next,
+            Some(Step::Down(next, stat)) => (place, way) = (next, Some(stat)),
             Some(Step::Leaf(path, kind, stat)) => {
                 sink(path, kind, stat);
                 return;
@@ -20,13 +21,16 @@ pub fn below(policy: &Policy, path: Option<&RepoPath>, sink: Sink<'_>) {
             None => return,
         }
     }
-    visit::survey(policy, place, sink);
+    if let (true, Some(path), Some(stat)) = (ways, path, way) {
+        sink(path.clone(), EventKind::Dir, Some(stat));
+    }
+    visit::survey(policy, place, ways, sink);
 }
 
 /// What a name leads to.
 enum Step {
     /// A directory to go into.
-    Down(Place),
+    Down(Place, Stat),
     /// Something else.
     Leaf(RepoPath, EventKind, Option<Stat>),
 }
@@ -39,7 +43,7 @@ fn step(policy: &Policy, place: &Place, name: &[u8]) -> Option<Step> {
     }
     let above: Above = listed.above();
     match visit::entry(policy, &above, listed.fd(), name)? {
-        Entry::Dir(place, _) => Some(Step::Down(place)),
+        Entry::Dir(place, stat) => Some(Step::Down(place, stat)),
         Entry::Leaf(kind, stat) => Some(Step::Leaf(policy.path_of(&listed.dir, name)?, kind, stat)),
     }
 }

@@ -6,11 +6,12 @@
 //! what was not known is told; so the order in which hints come does not matter.
 
 mod controls;
+mod left_out;
 mod look;
 mod root;
 mod touch;
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,11 +21,11 @@ use rustix::io::Errno;
 use super::change::Changes;
 use super::visit::{Above, Entry, Listed, Place};
 use crate::admit::{Dir, Policy};
-use crate::counted::{agree, count};
 use crate::listing;
 use crate::record::{EventKind, EventOp, RepoPath, RescanReason};
 
 pub use controls::Controls;
+use left_out::LeftOut;
 pub use look::{Snapshot, is_fresh};
 pub use root::Site;
 
@@ -48,6 +49,9 @@ pub trait Watches {
     /// As open(2).
     fn add_above(&self, dir: &Path) -> Result<i32, Errno>;
 
+    /// What kind of file system an open directory is on: its number in statfs(2).
+    fn file_system(&self, dir: BorrowedFd<'_>) -> Option<u64>;
+
     /// Ends a watch.
     fn remove(&self, watch: i32);
 }
@@ -70,6 +74,10 @@ struct Node {
     how: How,
     role: Role,
     rules: Option<blake3::Hash>,
+    /// A watch here would be deaf, or is not allowed: none is tried.
+    barred: bool,
+    /// Something in it could not be looked at. Other permissions make it another directory.
+    blind: bool,
 }
 
 /// How changes in a directory are learnt.
@@ -116,7 +124,8 @@ pub struct Tree {
     fingerprint: blake3::Hash,
     watches: Option<Arc<dyn Watches>>,
     nodes: FxHashMap<Id, Node>,
-    by_watch: FxHashMap<i32, Id>,
+    /// What is mounted at several places is several nodes, and has one watch.
+    by_watch: FxHashMap<i32, Vec<Id>>,
     /// The watches of the directories above the root.
     above: FxHashSet<i32>,
     controls: Controls,
@@ -125,9 +134,7 @@ pub struct Tree {
     polled: FxHashSet<Id>,
     /// How many nodes are a `.git`.
     deciding: usize,
-    /// Paths that got no watch for want of room, and have not been told of yet.
-    left_out: Vec<String>,
-    told_left_out: bool,
+    left_out: LeftOut,
     /// Something could not be looked at for a reason that may pass.
     unsure: bool,
     /// The policy could not be opened: it is to be tried again.
@@ -166,7 +173,7 @@ impl Tree {
         }
         // Moved away before the watch stood: nothing tells of that.
         self.unsure |= self.root.is_some() && !self.is_at_home();
-        self.tell_left_out(out);
+        self.left_out.tell(self.site.limit, out);
     }
 
     /// Takes a directory anew, under the rules that hold now; what is in directories that were not
@@ -179,7 +186,7 @@ impl Tree {
         let told = Told::Unlike(id);
         self.grow(Job { place, parent: Some(parent), as_git: role == Role::Git, told }, out);
         self.let_go(id);
-        self.tell_left_out(out);
+        self.left_out.tell(self.site.limit, out);
     }
 
     /// Lets go of a directory and all below it, and its parent of it, unless that has another one
@@ -216,16 +223,19 @@ impl Tree {
 
     fn take(&mut self, job: Job, jobs: &mut Vec<Job>, out: &mut Changes) {
         let path = job.place.path(&self.policy);
-        let opened = job.place.open(&self.policy);
-        let fd = match opened {
-            Ok(fd) => fd,
-            Err(code) => return self.closed(&job, path, code, out),
+        let (fd, searched) = match job.place.open(&self.policy) {
+            Ok(fd) => (fd, false),
+            Err(code) => match self.closed(&job, path.as_ref(), code, out) {
+                Some(fd) => (fd, true),
+                None => return,
+            },
         };
         let Ok(stat) = listing::stat_open(&fd) else { return };
         let inode = (stat.dev, stat.ino);
         let known = matches!(job.told, Told::Unlike(old) if self.is_polled(old, inode));
+        let barred = searched || self.is_remote(job.parent, stat.dev, fd.as_fd(), &path, out);
         // What is polled stays so until it is looked at: only then is nothing missed.
-        let watch = if known { None } else { self.watch(fd.as_fd(), path.as_ref()) };
+        let watch = if known || barred { None } else { self.watch(fd.as_fd(), path.as_ref()) };
         let listed = Listed::read(&self.policy, &job.place, fd);
         let told = self.compare(job.told, inode, &listed, path.as_ref(), out);
         if let (Told::All, Some(path)) = (told, path) {
@@ -234,6 +244,11 @@ impl Tree {
         let id = self.plant(&job, inode, watch, &listed);
         let leaves = watch.is_none() || matches!(told, Told::All);
         let entries = listed.entries(&self.policy, leaves);
+        if let Some(node) = self.nodes.get_mut(&id) {
+            node.barred = barred;
+            let unseen = |(_, entry): &(_, Entry)| matches!(entry, Entry::Leaf(_, None));
+            node.blind = !listed.is_whole() || entries.iter().any(unseen);
+        }
         if watch.is_none() {
             let old = self.unlooked(told);
             self.keep_snapshot(id, old, &entries);
@@ -246,16 +261,29 @@ impl Tree {
         node.is_some_and(|node| matches!(node.how, How::Polled(_)))
     }
 
-    /// What a directory becomes that cannot be opened.
-    fn closed(&mut self, job: &Job, path: Option<RepoPath>, code: Errno, out: &mut Changes) {
+    /// What a directory becomes that cannot be opened. In one that may not be listed, names that git
+    /// tracks can be looked up: then it is returned.
+    fn closed(
+        &mut self,
+        job: &Job,
+        path: Option<&RepoPath>,
+        code: Errno,
+        out: &mut Changes,
+    ) -> Option<OwnedFd> {
+        let mut searched = None;
         match code {
-            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => return,
-            Errno::ACCESS | Errno::PERM => {}
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => return None,
+            Errno::ACCESS | Errno::PERM => {
+                self.left_out.unreadable(path);
+                let tracked = !job.place.below.is_empty();
+                searched = tracked.then(|| job.place.open_to_search(&self.policy).ok()).flatten();
+            }
             _ => self.unsure = true,
         }
-        if let (Some(path), Told::All | Told::Unlike(_)) = (path, job.told) {
-            out.event(EventOp::Create, EventKind::Dir, path, None);
+        if let (Some(path), Told::All | Told::Unlike(_), None) = (path, job.told, &searched) {
+            out.event(EventOp::Create, EventKind::Dir, path.clone(), None);
         }
+        searched
     }
 
     /// Whether what is in a directory is news, given what stood there; a change of its rules, or of
@@ -283,9 +311,8 @@ impl Tree {
         match self.watches.as_ref()?.add(fd) {
             Ok(watch) => Some(watch),
             Err(code) => {
-                let shown = path.map_or(".".into(), |path| path.display().into_owned());
                 if matches!(code, Errno::NOSPC | Errno::NOMEM) {
-                    self.left_out.push(shown);
+                    self.left_out.no_room(path);
                 }
                 None
             }
@@ -306,6 +333,8 @@ impl Tree {
             how: watch.map_or(How::Polled(Snapshot::default()), How::Watched),
             role,
             rules: listed.rules,
+            barred: false,
+            blind: false,
         })
     }
 
@@ -313,9 +342,7 @@ impl Tree {
         let id = self.next;
         self.next += 1;
         match node.how {
-            How::Watched(watch) => {
-                self.by_watch.insert(watch, id);
-            }
+            How::Watched(watch) => self.by_watch.entry(watch).or_default().push(id),
             How::Polled(_) => {
                 self.polled.insert(id);
             }
@@ -389,11 +416,13 @@ impl Tree {
             how: How::Watched(watch),
             role: Role::Git,
             rules: None,
+            barred: false,
+            blind: false,
         });
     }
 
-    /// Lets go of a directory and all below it. The map of watches is the authority: a watch that a
-    /// newer node has taken over stays.
+    /// Lets go of a directory and all below it. The map of watches is the authority: a watch that
+    /// another node has too stays.
     fn fell(&mut self, id: Id) {
         let mut ids = vec![id];
         while let Some(id) = ids.pop() {
@@ -408,7 +437,9 @@ impl Tree {
     }
 
     fn unwatch(&mut self, watch: i32, id: Id) {
-        if self.by_watch.get(&watch) != Some(&id) {
+        let Some(ids) = self.by_watch.get_mut(&watch) else { return };
+        ids.retain(|other| *other != id);
+        if !ids.is_empty() {
             return;
         }
         self.by_watch.remove(&watch);
@@ -416,28 +447,5 @@ impl Tree {
         if let (false, Some(watches)) = (needed, &self.watches) {
             watches.remove(watch);
         }
-    }
-
-    /// One warning about directories that got no watch, the first time.
-    fn tell_left_out(&mut self, out: &mut Changes) {
-        let left_out = std::mem::take(&mut self.left_out);
-        if left_out.is_empty() || std::mem::replace(&mut self.told_left_out, true) {
-            return;
-        }
-        let first: Vec<&str> = left_out.iter().take(3).map(String::as_str).collect();
-        let more = if left_out.len() > 3 { ", …" } else { "" };
-        let limit = (self.site.limit)();
-        let value = limit.map_or(String::new(), |limit| format!(" ({limit})"));
-        let number = left_out.len() as u64;
-        let message = format!(
-            "{} {} polled instead of watched ({}{more}): the system's limit \
-             fs.inotify.max_user_watches{value} is reached",
-            count(number, "directory"),
-            agree(number, "is", "are"),
-            first.join(", "),
-        );
-        let wanted = limit.unwrap_or(8_192).saturating_mul(4).max(524_288);
-        let hint = format!("raise it: `sudo sysctl fs.inotify.max_user_watches={wanted}`");
-        out.warn(message, Some(hint));
     }
 }

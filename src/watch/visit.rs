@@ -55,6 +55,14 @@ impl Place {
         }
     }
 
+    /// Opens a directory that may not be listed, to look up names in it.
+    pub fn open_to_search(&self, policy: &Policy) -> Result<OwnedFd> {
+        match self.path(policy) {
+            Some(path) => listing::open_below_to_search(policy.root_path(), &path),
+            None => Err(Errno::ACCESS),
+        }
+    }
+
     /// Its path; `None` for the root.
     pub fn path(&self, policy: &Policy) -> Option<RepoPath> {
         policy.path_of(&self.above.as_ref()?.dir, &self.name)
@@ -86,7 +94,13 @@ pub enum Entry {
 impl Listed {
     /// Lists the directory at `place`, which is open as `fd`.
     pub fn read(policy: &Policy, place: &Place, fd: OwnedFd) -> Listed {
-        let listing = Listing::read(&fd);
+        let mut listing = Listing::read(&fd);
+        if let (Some(above), Some(_)) = (&place.above, listing.error) {
+            // It may not be listed; but what git tracks can be looked up.
+            let prefix = above.dir.prefix() + place.name.len() + 1;
+            let known = policy.tracked().children(place.below.clone(), prefix);
+            listing.add(known.iter().map(|child| child.name));
+        }
         let is_root = place.above.is_none();
         let may_nest = !is_root && policy.has_rules() && place.below.is_empty();
         let nested = may_nest && listing.has(".git") && is_repository(&fd);
@@ -107,6 +121,11 @@ impl Listed {
     /// The directory, open.
     pub fn fd(&self) -> &OwnedFd {
         &self.fd
+    }
+
+    /// Whether all names in it could be listed.
+    pub fn is_whole(&self) -> bool {
+        self.listing.error.is_none()
     }
 
     /// Whether a name is in it.
@@ -199,10 +218,12 @@ pub fn kind(stat: &Stat) -> EventKind {
 }
 
 /// Everything that is in at `place` and below, told to `sink` with its path: what a consumer would
-/// find, but for directories that are only the way to something. Ends early when `sink` says so.
+/// find; with `ways`, also directories that are only the way to something. Ends early when `sink`
+/// says so.
 pub fn survey(
     policy: &Policy,
     place: Place,
+    ways: bool,
     sink: &mut dyn FnMut(RepoPath, EventKind, Option<Stat>) -> bool,
 ) {
     let mut places = vec![place];
@@ -216,9 +237,12 @@ pub fn survey(
         }
         for (name, entry) in listed.entries(policy, true) {
             let (kind, stat) = match entry {
-                Entry::Dir(place, _) => {
+                Entry::Dir(place, stat) => {
                     places.push(place);
-                    continue;
+                    if !ways {
+                        continue;
+                    }
+                    (EventKind::Dir, Some(stat))
                 }
                 Entry::Leaf(kind, stat) => (kind, stat),
             };

@@ -98,6 +98,7 @@ pub fn scan(
     let (mut since, mut changes) = Since::open(file, &policy, options.site.now)?;
     changes.warnings.iter().for_each(&mut *warn);
     changes.changed.retain(|change| !since.is_own(change));
+    since.note(&changes.changed)?;
     let mut output = Output::new(sink, beside, options.format, options.filter.clone());
     output.batch(&changes.changed, false, None)?;
     since.save(true)
@@ -118,7 +119,6 @@ fn start(options: &Options, beside: &Beside) -> Result<Choice<Box<dyn Backend>>>
     choose(Platform::here(), options.backend, |backend| {
         let (site, pace, beside) = (options.site.clone(), options.pace, beside.clone());
         let started: Box<dyn Backend> = match backend {
-            #[cfg(target_os = "linux")]
             WatchBackend::Inotify => Box::new(Native::inotify(site, pace, beside)?),
             WatchBackend::Fsevents | WatchBackend::Notify => {
                 Box::new(Library::open(site, pace, beside, backend)?)
@@ -205,6 +205,7 @@ impl Worker<'_> {
         if let Some(since) = &mut self.since {
             changes.changed.retain(|change| !since.is_own(change));
             since.apply(&changes.changed, self.backend.policy());
+            since.note(&changes.changed)?;
         }
         self.output.batch(&changes.changed, changes.touched, Some(self.backend.watches()))
     }
@@ -261,7 +262,7 @@ impl Worker<'_> {
 
 fn tell_all(policy: &Policy, sender: &SyncSender<Vec<Change>>, bell: &Bell) {
     let mut piece = Vec::with_capacity(PIECE);
-    survey::below(policy, None, &mut |path, kind, stat| {
+    survey::below(policy, None, false, &mut |path, kind, stat| {
         piece.push(Change::Event { op: EventOp::Create, kind, path, stat });
         if piece.len() < PIECE {
             return true;

@@ -50,6 +50,16 @@ out recount auwai-ledger scan --repo . --progress --tokenizer bytes/4
 sed -i '1s/let/LET/' src/main.rs
 no show-changed auwai-ledger show -W . --segment read-1 --json
 no porcelain-usage auwai --json nonsense
+export XDG_RUNTIME_DIR="$OUT"
+out watch-first auwai-wait-events --scan --since "$OUT/since" .
+auwai-wait-events . >"$OUT/watch.jsonl" & watcher=$!
+until auwai-wait-events --sync . >"$OUT/barrier.jsonl" 2>"$OUT/at"; do sleep 0.1; done
+mkdir -p fresh/deep; echo x >fresh/deep/f; ln -s f fresh/deep/l; mkfifo fresh/p; echo y >>src/main.rs; rm logo.png
+echo x >"$(printf 'caf\351')"; echo '*.tmp' >src/.gitignore; git add src
+out barrier-after auwai-wait-events --sync .
+kill $watcher; wait $watcher || true
+out watch-since auwai-wait-events --scan --since "$OUT/since" .
+out watch-polled auwai-wait-events --backend poll --max-seconds 0.1 .
 "#;
 
 fn tree() -> Sandbox {
@@ -122,14 +132,40 @@ fn everything_that_a_run_writes_is_described() {
             seen.insert(kind(line));
         }
     }
-    // A watcher has no end of its own: its records are looked at where it is tested.
-    seen.extend(["ready", "event", "rescan", "batch", "barrier"].map(String::from));
     let types: BTreeSet<String> = Record::TYPES.iter().map(|kind| kind.to_string()).collect();
     assert_eq!(seen, types);
     check_ends(&outputs);
     check_repos(&outputs);
     check_progress(&outputs);
     check_errors(&outputs);
+    check_watcher(&outputs);
+}
+
+/// Every kind of event, and each batch with its numbers.
+fn check_watcher(outputs: &BTreeMap<String, Vec<String>>) {
+    let lines = &outputs["watch"];
+    for said in ["create", "modify", "remove", "file", "dir", "symlink", "other", "rules"] {
+        assert!(
+            lines.iter().any(|line| line.contains(&format!(":\"{said}\""))),
+            "{said}: {lines:?}"
+        );
+    }
+    assert!(lines.iter().any(|line| line.contains("path_b64")));
+    assert_eq!(kind(lines.last().unwrap()), "batch");
+    let (mut events, mut rescans) = (0, 0);
+    for line in lines {
+        match record::parse(line).unwrap() {
+            Record::Event(_) => events += 1,
+            Record::Rescan(_) => rescans += 1,
+            Record::Batch(batch) => {
+                assert_eq!((batch.events, batch.rescans), (events, rescans));
+                (events, rescans) = (0, 0);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(outputs["watch-first"].len(), 2);
+    assert!(outputs["watch-polled"][0].contains("\"backend\":\"poll\""));
 }
 
 fn kind(line: &str) -> String {

@@ -28,7 +28,8 @@ fn limited(sandbox: &Sandbox, limit: &str, args: &[&str]) -> Option<Command> {
     Some(outer)
 }
 
-fn talk(watcher: &mut Watcher<'_>) -> String {
+/// Kills it, and returns what it said on standard error.
+pub fn talk(watcher: &mut Watcher<'_>) -> String {
     let mut err = watcher.child.stderr.take().unwrap();
     watcher.child.kill().unwrap();
     let mut text = String::new();

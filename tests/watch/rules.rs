@@ -5,7 +5,7 @@ use std::fs;
 use auwai::record::EventOp::{Create, Modify};
 use auwai::record::Record;
 
-use super::watcher::{Watcher, sh, told};
+use super::watcher::{Watcher, sh, sh_in, told};
 use crate::support::git::Sandbox;
 
 fn repository() -> Sandbox {
@@ -113,5 +113,29 @@ fn a_root_that_becomes_a_repository_is_a_rescan() {
         assert!(watcher.words().contains(&"rescan . rules".to_string()), "{backend}");
         sh(&sandbox, "echo x > a.log; echo x > node_modules/b");
         assert_eq!(watcher.words(), ["create file node_modules/b"], "{backend}");
+    }
+}
+
+/// A repository that is made above the root is no event in the tree, but it decides what is in.
+#[test]
+fn a_repository_that_comes_or_goes_above_the_root_is_seen_with_the_next_change() {
+    for backend in ["inotify", "poll", "notify"] {
+        let sandbox = Sandbox::empty();
+        let above = sandbox.root().parent().unwrap().to_owned();
+        let mut watcher = Watcher::start(&sandbox, &["--backend", backend, "--interval", "50ms"]);
+        sh_in(&above, &sandbox, "echo '*.log' > .gitignore; git init -q .");
+        let words = watcher.words();
+        assert!(words.contains(&"rescan . rules".to_string()), "{backend}: {words:?}");
+        sh(&sandbox, "echo x > a.log; echo x > a");
+        let words = watcher.words();
+        assert!(
+            told(&words, Create, "a") && !told(&words, Create, "a.log"),
+            "{backend}: {words:?}"
+        );
+        sh_in(&above, &sandbox, "rm -rf .git");
+        let words = watcher.words();
+        assert!(words.contains(&"rescan . rules".to_string()), "{backend}: {words:?}");
+        sh(&sandbox, "echo x > b.log");
+        assert!(told(&watcher.words(), Create, "b.log"), "{backend}");
     }
 }

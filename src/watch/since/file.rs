@@ -1,5 +1,6 @@
-//! The file: a line that says what it is, the root, the paths with their stat data, and a hash over
-//! all before it. Numbers are little-endian.
+//! The file: a line that says what it is, the length of the snapshot, the snapshot (the root, and the
+//! paths with their stat data), a hash over all before it; then the journal: what was told since.
+//! Numbers are little-endian.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
@@ -7,38 +8,43 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Seen;
+use super::journal::{self, Told};
 use crate::admit::Stat;
 use crate::error::{Error, Result};
 use crate::visible::quote_path;
 use crate::watch::change::Changes;
 
-const HEAD: &[u8] = b"auwai-since 1\n";
+const HEAD: &[u8] = b"auwai-since 2\n";
 const HASH: usize = blake3::OUT_LEN;
 
 /// The file while it is written has this behind its name.
 pub const NEW: &[u8] = b".new";
 
 /// What is known of paths.
-type Known = BTreeMap<Vec<u8>, Seen>;
+pub type Known = BTreeMap<Vec<u8>, Seen>;
 
-fn shown(file: &Path) -> String {
+pub(super) fn shown(file: &Path) -> String {
     quote_path(file.as_os_str().as_bytes()).into_owned()
+}
+
+/// What the file says.
+pub struct Read {
+    /// What was known.
+    pub known: Known,
+    /// What was told since.
+    pub journal: Vec<Told>,
 }
 
 /// Reads the file. `None` when there is nothing to compare with; a file that cannot be used is
 /// warned of.
-pub fn read(
-    file: &Path,
-    root: &Path,
-    out: &mut Changes,
-) -> Result<Option<BTreeMap<Vec<u8>, Seen>>> {
+pub fn read(file: &Path, root: &Path, out: &mut Changes) -> Result<Option<Read>> {
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::io("read", shown(file), &e)),
     };
     let fault = match parse(&bytes) {
-        Some((of, known)) if of == root.as_os_str().as_bytes() => return Ok(Some(known)),
+        Some((of, read)) if of == root.as_os_str().as_bytes() => return Ok(Some(read)),
         Some((of, _)) => format!("it is of '{}'", quote_path(&of)),
         None => "it is damaged, or not one of auwai-wait-events".to_string(),
     };
@@ -48,9 +54,9 @@ pub fn read(
     Ok(None)
 }
 
-/// Replaces the file.
-pub fn write(file: &Path, root: &Path, known: &BTreeMap<Vec<u8>, Seen>) -> Result<()> {
-    let mut bytes = HEAD.to_vec();
+/// Replaces the file by one with an empty journal.
+pub fn write(file: &Path, root: &Path, known: &Known) -> Result<()> {
+    let mut bytes = [HEAD, &0_u64.to_le_bytes()].concat();
     put(&mut bytes, root.as_os_str().as_bytes());
     for (path, (stat, fresh)) in known {
         put(&mut bytes, path);
@@ -63,6 +69,8 @@ pub fn write(file: &Path, root: &Path, known: &BTreeMap<Vec<u8>, Seen>) -> Resul
         bytes.extend(stat.mode.to_le_bytes());
         bytes.push(u8::from(*fresh));
     }
+    let length = (bytes.len() as u64).to_le_bytes();
+    bytes[HEAD.len()..HEAD.len() + length.len()].copy_from_slice(&length);
     let hash = blake3::hash(&bytes);
     bytes.extend(hash.as_bytes());
     let mut name = file.as_os_str().to_owned();
@@ -77,34 +85,37 @@ fn replace(file: &Path, new: &Path, bytes: &[u8]) -> std::io::Result<()> {
     std::fs::rename(new, file)
 }
 
-fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend((bytes.len() as u64).to_le_bytes());
     out.extend(bytes);
 }
 
 /// The root and what is known of it; `None` when the bytes are not those that were written.
-fn parse(bytes: &[u8]) -> Option<(Vec<u8>, Known)> {
-    let (body, hash) = bytes.split_at_checked(bytes.len().checked_sub(HASH)?)?;
-    if blake3::hash(body) != *<&[u8; HASH]>::try_from(hash).ok()? {
+fn parse(bytes: &[u8]) -> Option<(Vec<u8>, Read)> {
+    let mut head = bytes.strip_prefix(HEAD)?;
+    let length = usize::try_from(u64::from_le_bytes(take(&mut head)?)).ok()?;
+    let (body, rest) = bytes.split_at_checked(length)?;
+    let (hash, journal) = rest.split_first_chunk::<HASH>()?;
+    if blake3::hash(body) != *hash {
         return None;
     }
-    let mut rest = body.strip_prefix(HEAD)?;
+    let mut rest = body.get(HEAD.len() + size_of::<u64>()..)?;
     let root = take_path(&mut rest)?;
     let mut known = BTreeMap::new();
     while !rest.is_empty() {
         let path = take_path(&mut rest)?;
         known.insert(path, (take_stat(&mut rest)?, take::<1>(&mut rest)? != [0]));
     }
-    Some((root, known))
+    Some((root, Read { known, journal: journal::parse(journal) }))
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (taken, left) = rest.split_first_chunk::<N>()?;
     *rest = left;
     Some(*taken)
 }
 
-fn take_path(rest: &mut &[u8]) -> Option<Vec<u8>> {
+pub(super) fn take_path(rest: &mut &[u8]) -> Option<Vec<u8>> {
     let length = usize::try_from(u64::from_le_bytes(take(rest)?)).ok()?;
     let (path, left) = rest.split_at_checked(length)?;
     *rest = left;

@@ -44,7 +44,7 @@ fn what_differs_is_told() {
     std::fs::write(root.join("a"), "longer").unwrap();
     std::fs::write(root.join("c"), "c").unwrap();
     let (_, changes) = Since::open(&file, &policy, later).unwrap();
-    assert_eq!(ops(&changes), ["create c", "modify a", "remove d/b"]);
+    assert_eq!(ops(&changes), ["create c", "modify a", "remove d", "remove d/b"]);
 }
 
 /// Within the clock's tick a second edit leaves the same stat data.
@@ -82,7 +82,8 @@ fn what_a_new_rule_takes_out_is_a_rescan() {
     let (_dir, file, policy) = known(later);
     let scope = [RepoPath::new("a").unwrap()];
     let policy = Policy::everything(policy.root_path(), &scope).unwrap();
-    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), ["rescan Rules"]);
+    // Of the root, where `d` is, and of `d`.
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), ["rescan Rules"; 2]);
 }
 
 #[test]
@@ -120,4 +121,73 @@ fn its_own_file_in_the_tree_is_no_change() {
     own("d/since", true);
     own("d/since.new", true);
     own("since", false);
+}
+
+fn event(op: EventOp, kind: EventKind, path: &str) -> Change {
+    Change::Event { op, kind, path: RepoPath::new(path).unwrap(), stat: None }
+}
+
+/// Told, not yet in the snapshot, and gone while nobody watched.
+#[test]
+fn what_was_told_and_has_gone_is_told_to_have_gone() {
+    let (_dir, file, policy) = known(later);
+    let (mut since, _) = Since::open(&file, &policy, later).unwrap();
+    let (create, file_kind) = (EventOp::Create, EventKind::File);
+    since.note(&[event(create, file_kind, "new"), event(create, file_kind, "d/x")]).unwrap();
+    since.note(&[event(EventOp::Modify, file_kind, "a")]).unwrap();
+    since.note(&[event(EventOp::Remove, file_kind, "d/x")]).unwrap();
+    // Killed. As often as it starts and does not get to its next snapshot.
+    for _ in 0..2 {
+        let (since, changes) = Since::open(&file, &policy, later).unwrap();
+        assert_eq!(ops(&changes), ["remove d/x", "remove new"]);
+        drop(since);
+    }
+    let (mut since, _) = Since::open(&file, &policy, later).unwrap();
+    since.save(true).unwrap();
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), [""; 0]);
+}
+
+/// Who is told of a directory looks at all that is in it: what has gone of that, nobody knows.
+#[test]
+fn a_directory_that_was_told_is_told_to_be_looked_at_again() {
+    let (_dir, file, policy) = known(later);
+    std::fs::create_dir(policy.root_path().join("e")).unwrap();
+    let (mut since, _) = Since::open(&file, &policy, later).unwrap();
+    since.note(&[event(EventOp::Create, EventKind::Dir, "e")]).unwrap();
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), ["create e", "rescan Batch"]);
+    std::fs::remove_dir(policy.root_path().join("e")).unwrap();
+    assert_eq!(ops(&Since::open(&file, &policy, later).unwrap().1), ["remove e"]);
+}
+
+#[test]
+fn a_torn_journal_is_believed_as_far_as_it_is_whole() {
+    let (_dir, file, policy) = known(later);
+    let snapshot = std::fs::metadata(&file).unwrap().len() as usize;
+    let (mut since, _) = Since::open(&file, &policy, later).unwrap();
+    for path in ["one", "two"] {
+        since.note(&[event(EventOp::Create, EventKind::File, path)]).unwrap();
+    }
+    let whole = std::fs::read(&file).unwrap();
+    let entry = (whole.len() - snapshot) / 2;
+    for length in snapshot..=whole.len() {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        let (_, changes) = Since::open(&file, &policy, later).unwrap();
+        let wanted = ["remove one", "remove two"];
+        assert_eq!(ops(&changes), wanted[..(length - snapshot) / entry], "{length}");
+        assert!(changes.warnings.is_empty());
+    }
+}
+
+#[test]
+fn a_journal_has_a_bound() {
+    let (_dir, file, policy) = known(later);
+    let (mut since, _) = Since::open(&file, &policy, later).unwrap();
+    let path = "p".repeat(200);
+    for batch in 0..10 {
+        let one = |n| event(EventOp::Create, EventKind::File, &format!("{batch}-{n}-{path}"));
+        since.note(&(0..1_000).map(one).collect::<Vec<Change>>()).unwrap();
+    }
+    assert!(std::fs::metadata(&file).unwrap().len() < 2 << 20);
+    let (_, changes) = Since::open(&file, &policy, later).unwrap();
+    assert!(ops(&changes).contains(&"rescan Batch".to_string()));
 }

@@ -90,12 +90,11 @@ impl Tree {
 
     /// Looks at every directory that has no watch, and at git's own files when nothing has one.
     pub fn look(&mut self, out: &mut Changes) {
-        if self.watches.is_none() && self.controls.differ() {
+        // They may be where no watch hears of changes.
+        if self.controls.differ() || self.stale {
             self.check_policy(out);
         }
-        if self.stale {
-            self.check_policy(out);
-        }
+        self.check_repository(out);
         let (mut retry, mut from) = (self.watches.is_some(), 0);
         // What is taken anew by a look has new nodes, and they are looked at too.
         for _ in 0..ROUNDS {
@@ -107,17 +106,22 @@ impl Tree {
                 self.look_once(id, &mut retry, out);
             }
         }
-        if self.polled.is_empty() {
-            self.told_left_out = false;
+        if self.polled.iter().all(|id| self.is_barred(*id)) {
+            self.left_out.forget_no_room();
         }
+    }
+
+    fn is_barred(&self, id: Id) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.barred)
     }
 
     fn look_once(&mut self, id: Id, retry: &mut bool, out: &mut Changes) {
         let Some(fd) = self.reach(id) else {
             return self.work_off(vec![(Of::Node(id), Dirty::Names(FxHashMap::default()))], out);
         };
-        let watch = retry.then(|| self.promote(id, &fd)).flatten();
-        *retry = watch.is_some();
+        let tried = *retry && !self.is_barred(id);
+        let watch = tried.then(|| self.promote(id, &fd)).flatten();
+        *retry &= !tried || watch.is_some();
         let Some(node) = self.nodes.get(&id) else { return };
         let place = match node.parent {
             Some(parent) => self.place(parent, &node.name),
@@ -148,7 +152,7 @@ impl Tree {
     /// Tries to get a watch for a directory that has none. The look that follows is its last.
     fn promote(&mut self, id: Id, fd: impl std::os::fd::AsFd) -> Option<i32> {
         let watch = self.watches.as_ref()?.add(fd.as_fd()).ok()?;
-        self.by_watch.insert(watch, id);
+        self.by_watch.entry(watch).or_default().push(id);
         self.polled.remove(&id);
         Some(watch)
     }

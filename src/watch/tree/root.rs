@@ -1,16 +1,19 @@
 //! The root and the rules that hold there: how they are opened, and what happens when they change.
 
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Changes, Controls, How, Tree, Watches};
+use super::touch::Of;
+use super::{Changes, Controls, How, Id, LeftOut, Tree, Watches};
 use crate::admit::{Policy, Surroundings};
 use crate::error::Result;
 use crate::listing;
 use crate::record::{RepoPath, RescanReason};
+use crate::watch::pending::{Dirty, Hint};
 
 /// What is watched, and under which rules.
 #[derive(Debug, Clone)]
@@ -25,6 +28,8 @@ pub struct Site {
     pub rules: bool,
     /// The clock.
     pub now: fn() -> SystemTime,
+    /// Which file systems, by their number in statfs(2), do not tell of all changes; their names.
+    pub remote: fn(u64) -> Option<&'static str>,
     /// How many watches the system allows, for a warning.
     pub limit: fn() -> Option<u64>,
 }
@@ -66,8 +71,7 @@ impl Tree {
             next: 0,
             polled: FxHashSet::default(),
             deciding: 0,
-            left_out: Vec::new(),
-            told_left_out: false,
+            left_out: LeftOut::default(),
             unsure: false,
             stale: false,
         };
@@ -134,8 +138,9 @@ impl Tree {
     /// does with a directory that has gone or was unmounted. Of interest when the root is one, or
     /// is in one.
     pub fn moved(&mut self, moved: &[i32], ended: &[i32], out: &mut Changes) {
+        let is_root = |ids: &Vec<Id>| ids.iter().any(|id| self.root == Some(*id));
         let of_root = |watch: &i32| {
-            self.above.contains(watch) || self.root.as_ref() == self.by_watch.get(watch)
+            self.above.contains(watch) || self.by_watch.get(watch).is_some_and(is_root)
         };
         // Asked first: a watch that has ended is nobody's.
         let concerned = self.root.is_some() && moved.iter().chain(ended).any(of_root);
@@ -147,10 +152,41 @@ impl Tree {
 
     fn ended(&mut self, watch: i32) {
         self.above.remove(&watch);
-        if let Some(node) = self.by_watch.remove(&watch).and_then(|id| self.nodes.get_mut(&id)) {
+        for id in self.by_watch.remove(&watch).unwrap_or_default() {
+            let Some(node) = self.nodes.get_mut(&id) else { continue };
             // No directory has this number: should one stand here again, it is another one.
             node.inode = (u64::MAX, u64::MAX);
             node.how = How::Watched(-1);
+        }
+    }
+
+    /// Looks at places where something was mounted or unmounted.
+    pub fn remounted(&mut self, points: &[PathBuf], out: &mut Changes) {
+        let mut work = Vec::new();
+        for point in points {
+            match point.strip_prefix(&self.site.root) {
+                Ok(inside) if inside != Path::new("") => work.extend(self.hint_at(inside)),
+                _ if self.site.root.starts_with(point) => self.check_root(out),
+                _ => {}
+            }
+        }
+        self.work_off(work, out);
+    }
+
+    /// The hint that something else may be at a path; `None` where nothing of the tree is.
+    fn hint_at(&self, path: &Path) -> Option<(Of, Dirty)> {
+        let mut id = self.root?;
+        for name in path.parent()? {
+            id = *self.nodes.get(&id)?.children.get(name.as_bytes())?;
+        }
+        Some((Of::Node(id), Dirty::one(path.file_name()?.as_bytes(), Hint::CREATED)))
+    }
+
+    /// Looks whether another repository is around the root than was: one made above it is no event
+    /// in the tree.
+    pub fn check_repository(&mut self, out: &mut Changes) {
+        if self.root.is_some() && self.policy.has_rules() && !self.policy.is_where_it_was() {
+            self.check_policy(out);
         }
     }
 

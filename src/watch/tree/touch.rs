@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use rustc_hash::FxHashMap;
+use rustix::io::Errno;
 
 use super::{Changes, Id, Job, Role, Told, Tree};
 use crate::admit::{GIT_RULES, OWN_RULES, Stat};
@@ -38,23 +39,27 @@ impl Tree {
     pub(super) fn work_off(&mut self, mut work: Work, out: &mut Changes) {
         while let Some((of, dirty)) = work.pop() {
             // Found only now: what was done before may have put a new node in the old one's place.
-            let id = match of {
-                Of::Watch(watch) => self.by_watch.get(&watch).copied(),
-                Of::Node(id) => Some(id),
+            let ids = match of {
+                Of::Watch(watch) => self.by_watch.get(&watch).cloned().unwrap_or_default(),
+                Of::Node(id) => vec![id],
             };
-            let Some((id, node)) = id.and_then(|id| Some((id, self.nodes.get(&id)?))) else {
-                continue;
-            };
-            let (parent, name) = (node.parent, node.name.clone());
-            match (node.role, self.reach(id)) {
-                (Role::Git, Some(_)) => self.git_changed(parent, &dirty, out),
-                (_, Some(fd)) => self.look_at(id, &fd, dirty, out),
-                // It is not where it was: its parent knows more.
-                (_, None) => match parent {
-                    Some(parent) => work.push((Of::Node(parent), Dirty::one(&name, Hint::CREATED))),
-                    None => self.check_root(out),
-                },
+            for id in ids {
+                self.work_at(id, &dirty, &mut work, out);
             }
+        }
+    }
+
+    fn work_at(&mut self, id: Id, dirty: &Dirty, work: &mut Work, out: &mut Changes) {
+        let Some(node) = self.nodes.get(&id) else { return };
+        let (parent, name) = (node.parent, node.name.clone());
+        match (node.role, self.reach(id)) {
+            (Role::Git, Some(_)) => self.git_changed(parent, dirty, out),
+            (_, Some(fd)) => self.look_at(id, &fd, dirty, out),
+            // It is not where it was: its parent knows more.
+            (_, None) => match parent {
+                Some(parent) => work.push((Of::Node(parent), Dirty::one(&name, Hint::CREATED))),
+                None => self.check_root(out),
+            },
         }
     }
 
@@ -62,12 +67,16 @@ impl Tree {
     pub(super) fn reach(&self, id: Id) -> Option<OwnedFd> {
         let node = self.nodes.get(&id)?;
         let path = self.policy.path_of_dir(&node.dir);
-        let fd = listing::open_below(self.policy.root_path(), path.as_ref()).ok()?;
+        let (root, path) = (self.policy.root_path(), path.as_ref());
+        let fd = match listing::open_below(root, path) {
+            Err(Errno::ACCESS) if node.blind => listing::open_below_to_search(root, path?).ok()?,
+            opened => opened.ok()?,
+        };
         let stat = listing::stat_open(&fd).ok()?;
         ((stat.dev, stat.ino) == node.inode).then_some(fd)
     }
 
-    fn look_at(&mut self, id: Id, fd: &OwnedFd, dirty: Dirty, out: &mut Changes) {
+    fn look_at(&mut self, id: Id, fd: &OwnedFd, dirty: &Dirty, out: &mut Changes) {
         let Dirty::Names(names) = dirty else {
             let path = self.nodes.get(&id).and_then(|node| self.policy.path_of_dir(&node.dir));
             out.rescan(path, RescanReason::Limit);
@@ -75,8 +84,8 @@ impl Tree {
         };
         let mut anew = false;
         for (name, hint) in names {
-            anew |= self.is_ruling(id, &name, out);
-            self.touch(id, fd, &name, hint, out);
+            anew |= self.is_ruling(id, name, out);
+            self.touch(id, fd, name, *hint, out);
         }
         if anew {
             self.retake(id, out);
@@ -122,6 +131,9 @@ impl Tree {
             }
             Some(Entry::Leaf(kind, stat)) => {
                 self.lose(child, out);
+                if let Some(node) = self.nodes.get_mut(&id).filter(|_| stat.is_none()) {
+                    node.blind = true;
+                }
                 let op = if hint.created { EventOp::Create } else { EventOp::Modify };
                 if let Some(path) = self.policy.path_of(&above.dir, name) {
                     out.event(op, kind, path, stat);
@@ -152,6 +164,9 @@ impl Tree {
             if let Some(path) = job.place.path(&self.policy) {
                 out.event(EventOp::Modify, EventKind::Dir, path, Some(stat));
             }
+            if let Some(child) = child.filter(|_| known.is_some_and(|node| node.blind)) {
+                self.retake(child, out);
+            }
             return;
         }
         match same {
@@ -167,7 +182,7 @@ impl Tree {
                 self.grow(job, out);
             }
         }
-        self.tell_left_out(out);
+        self.left_out.tell(self.site.limit, out);
     }
 
     /// Nothing is there now, or nothing that is in. Whether there may have been.

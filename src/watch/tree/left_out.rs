@@ -1,0 +1,125 @@
+//! Directories without a watch, and why: each reason is told once.
+
+use std::os::fd::BorrowedFd;
+
+use super::{Changes, Id, Tree};
+use crate::counted::{agree, count};
+use crate::record::RepoPath;
+
+/// Directories of one kind, until they are told of.
+#[derive(Debug, Default)]
+struct Named {
+    paths: Vec<String>,
+    told: bool,
+}
+
+impl Named {
+    fn add(&mut self, path: Option<&RepoPath>) {
+        if !self.told {
+            self.paths.push(shown(path));
+        }
+    }
+
+    /// How many they are and the first few, when they are to be told of.
+    fn take(&mut self) -> Option<(u64, String)> {
+        let paths = std::mem::take(&mut self.paths);
+        if paths.is_empty() || std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        let more = if paths.len() > 3 { ", …" } else { "" };
+        let first: Vec<&str> = paths.iter().take(3).map(String::as_str).collect();
+        Some((paths.len() as u64, format!("{}{more}", first.join(", "))))
+    }
+}
+
+fn shown(path: Option<&RepoPath>) -> String {
+    path.map_or(".".into(), |path| path.display().into_owned())
+}
+
+/// What got no watch.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut {
+    /// The user has too many.
+    no_room: Named,
+    /// They may not be read.
+    unreadable: Named,
+    /// A file system was told of that does not tell of all changes.
+    told_remote: bool,
+}
+
+impl LeftOut {
+    /// Notes one for which there was no room.
+    pub(super) fn no_room(&mut self, path: Option<&RepoPath>) {
+        self.no_room.add(path);
+    }
+
+    /// Notes one that may not be read.
+    pub(super) fn unreadable(&mut self, path: Option<&RepoPath>) {
+        self.unreadable.add(path);
+    }
+
+    /// There is room for all again: should there be none later, that is news.
+    pub(super) fn forget_no_room(&mut self) {
+        self.no_room.told = false;
+    }
+
+    /// One warning for each reason, the first time; `limit` is the system's.
+    pub(super) fn tell(&mut self, limit: fn() -> Option<u64>, out: &mut Changes) {
+        if let Some((number, first)) = self.no_room.take() {
+            tell_no_room(number, &first, limit(), out);
+        }
+        if let Some((number, first)) = self.unreadable.take() {
+            let message = format!(
+                "{} cannot be read ({first}): what changes there is not told until {} can",
+                count(number, "directory"),
+                agree(number, "it", "they"),
+            );
+            let hint = "leave what you may not read out: `echo DIR/ >> .auwai-ignore`";
+            out.warn(message, Some(hint.to_string()));
+        }
+    }
+}
+
+fn tell_no_room(number: u64, first: &str, limit: Option<u64>, out: &mut Changes) {
+    let value = limit.map_or(String::new(), |limit| format!(" ({limit})"));
+    let message = format!(
+        "{} {} polled instead of watched ({first}): the system's limit \
+         fs.inotify.max_user_watches{value} is reached",
+        count(number, "directory"),
+        agree(number, "is", "are"),
+    );
+    let wanted = limit.unwrap_or(8_192).saturating_mul(4).max(524_288);
+    let hint = format!("raise it: `sudo sysctl fs.inotify.max_user_watches={wanted}`");
+    out.warn(message, Some(hint));
+}
+
+impl Tree {
+    /// Whether an open directory is on a file system that does not tell of all changes. It is asked
+    /// where another one begins.
+    pub(super) fn is_remote(
+        &mut self,
+        parent: Option<Id>,
+        device: u64,
+        dir: BorrowedFd<'_>,
+        path: &Option<RepoPath>,
+        out: &mut Changes,
+    ) -> bool {
+        let Some(watches) = &self.watches else { return false };
+        let parent = parent.and_then(|parent| self.nodes.get(&parent));
+        if let Some(parent) = parent.filter(|parent| parent.inode.0 == device && !parent.blind) {
+            return parent.barred;
+        }
+        let Some(name) = watches.file_system(dir).and_then(self.site.remote) else { return false };
+        if !std::mem::replace(&mut self.left_out.told_remote, true) {
+            let message = format!(
+                "'{}' is on a file system ({name}) that does not tell of what is changed \
+                 elsewhere: it is polled instead of watched",
+                shown(path.as_ref())
+            );
+            let hint =
+                "trust it when nothing else changes it: `auwai-wait-events --backend inotify`";
+            out.warn(message, Some(hint.to_string()));
+        }
+        true
+    }
+}

@@ -1,0 +1,106 @@
+//! Nothing is lost between two runs with one file.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use auwai::record::{self, EventOp, Record};
+
+use super::watcher::{command, sh};
+use crate::support::git::Sandbox;
+
+/// Runs a watcher that goes on from the file, for a while, while a script works in the tree; then
+/// it is killed. What it wrote.
+fn killed(sandbox: &Sandbox, since: &str, script: &str, after: Duration) -> Vec<Record> {
+    let mut watcher = command(sandbox);
+    watcher.args(["--settle", "1ms", "--since", since, "."]);
+    let mut child = watcher.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let out = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || std::io::read_to_string(out).unwrap());
+    let mut work = Command::new("sh");
+    work.args(["-c", script]).current_dir(sandbox.root()).stderr(Stdio::null());
+    let mut work = work.spawn().unwrap();
+    std::thread::sleep(after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    work.wait().unwrap();
+    records(&reader.join().unwrap())
+}
+
+/// The whole lines.
+fn records(text: &str) -> Vec<Record> {
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    whole.lines().map(|line| record::parse(line).unwrap()).collect()
+}
+
+/// Takes in what was told: paths that are there as far as somebody knows who looks where he is told.
+fn learn(known: &mut BTreeMap<String, ()>, told: &[Record]) {
+    let below = |path: &str, dir: &str| {
+        dir == "."
+            || path == dir
+            || path.strip_prefix(dir).is_some_and(|rest| rest.starts_with('/'))
+    };
+    for record in told {
+        match record {
+            Record::Event(event) if event.op == EventOp::Remove => {
+                known.retain(|path, ()| !below(path, &event.path));
+            }
+            Record::Event(event) => {
+                known.insert(event.path.clone(), ());
+            }
+            // Looked at by then, or at the latest by the last call.
+            Record::Rescan(rescan) => known.retain(|path, ()| !below(path, &rescan.path)),
+            _ => {}
+        }
+    }
+}
+
+/// Made, told, the watcher killed before the file was written, and removed while nobody watched: the
+/// removal was never told.
+#[test]
+fn every_path_that_was_told_and_has_gone_is_told_to_have_gone() {
+    let sandbox = Sandbox::empty();
+    let since = sandbox.home("since").into_os_string().into_string().unwrap();
+    let (mut known, mut told_in_all) = (BTreeMap::new(), 0);
+    // Much to write makes the file come late.
+    sh(&sandbox, "mkdir big; cd big; seq 3000 | xargs touch");
+    for round in 0..25_u64 {
+        let script = format!(
+            "mkdir d{round}; for n in $(seq 40); do echo x > f{round}-$n; echo x > d{round}/$n; done; \
+             rm f{round}-1; echo y > f{round}-3"
+        );
+        let after = Duration::from_millis(30 + (round * 37) % 160);
+        let told = killed(&sandbox, &since, &script, after);
+        told_in_all += told.iter().filter(|r| matches!(r, Record::Event(_))).count();
+        learn(&mut known, &told);
+        let script = format!("rm -f f{round}-*; [ $(({round} % 2)) = 0 ] || rm -rf d{round}");
+        sh(&sandbox, &script);
+    }
+    let last = command(&sandbox).args(["--scan", "--since", &since, "."]).output().unwrap();
+    learn(&mut known, &records(&String::from_utf8(last.stdout).unwrap()));
+    let gone: Vec<&String> =
+        known.keys().filter(|path| !sandbox.root().join(path).exists()).collect();
+    assert!(gone.is_empty(), "{gone:?}");
+    assert!(told_in_all > 100, "{told_in_all}");
+}
+
+/// The same for one that only looks.
+#[test]
+fn a_scan_that_could_not_write_its_file_has_told_nevertheless() {
+    let sandbox = Sandbox::empty();
+    let since = sandbox.home("since").into_os_string().into_string().unwrap();
+    let scan = || {
+        let args = ["--scan", "--since", &since, "--format", "path", "."];
+        let out = command(&sandbox).args(args).output().unwrap();
+        (String::from_utf8(out.stdout).unwrap(), out.status.code())
+    };
+    assert_eq!(scan(), ("./\n".to_string(), Some(0)));
+    sh(&sandbox, "echo x > new");
+    // In the place of the file that would replace it.
+    std::fs::create_dir(sandbox.home("since.new")).unwrap();
+    assert_eq!(scan(), ("new\n".to_string(), Some(3)));
+    std::fs::remove_dir(sandbox.home("since.new")).unwrap();
+    sh(&sandbox, "rm new");
+    assert_eq!(scan(), ("new\n".to_string(), Some(0)));
+    assert_eq!(scan(), (String::new(), Some(0)));
+}
