@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -10,7 +11,7 @@ use clap::error::ContextKind;
 use super::World;
 use crate::error::{Error, Kind, Result};
 use crate::record::{self, Problem};
-use crate::visible::one_line;
+use crate::visible::{one_line, quote};
 
 /// Set to `json`, a tool tells its failure as an `error` record on standard error instead of as a
 /// line and its hints: how porcelain asks its stages.
@@ -38,10 +39,28 @@ impl Io<'_> {
         let _ = writeln!(self.err, "{tool}: {}", one_line(message));
     }
 
+    /// Warns of a watcher whose output goes into the tree that it watches, and so feeds it.
+    pub fn warn_of_own_output(&mut self, tool: &str, root: &Path) {
+        let Ok(root) = root.canonicalize() else { return };
+        let Some(file) = output_file().filter(|file| file.starts_with(root)) else { return };
+        let file = quote(&file);
+        self.say(
+            tool,
+            &format!("the output goes to '{file}' in the tree that is watched, which changes it"),
+        );
+        self.hint("let it go elsewhere, or to a file that is ignored");
+    }
+
     /// A hint on standard error, with the command to run.
     pub fn hint(&mut self, hint: &str) {
         let _ = writeln!(self.err, "hint: {}", one_line(hint));
     }
+}
+
+/// The regular file that standard output goes to, where the system tells its path.
+fn output_file() -> Option<PathBuf> {
+    let stdout = std::fs::metadata("/dev/fd/1").ok()?;
+    stdout.is_file().then(|| std::fs::read_link("/proc/self/fd/1").ok()).flatten()
 }
 
 /// An output whose reader may leave: what is written then is lost, and no error. For a tool whose

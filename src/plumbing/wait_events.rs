@@ -154,6 +154,9 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
     if args.null && args.format != FormatName::Path {
         return Err(Error::usage("`--null` ends paths").hint("add `--format path`"));
     }
+    if !args.scan {
+        io.warn_of_own_output(WaitEvents::NAME, &root);
+    }
     let options = options(args, root, io.world)?;
     let (signals, stop) = Signals::catch_and_wake()?;
     let output = rustix::io::dup(rustix::stdio::stdout()).ok().map(Arc::new);

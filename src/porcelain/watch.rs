@@ -16,6 +16,7 @@ use crate::cli::Io;
 use crate::cli::parse::{NamedRepo, repo_parser};
 use crate::error::{Error, Result};
 use crate::record::Record;
+use crate::visible::quote;
 use crate::workspace::Member;
 
 /// Keep the index of a repository true while its files change
@@ -60,7 +61,10 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let named: Vec<NamedRepo> = args.repo.iter().cloned().collect();
     let members = repositories(&named, common, io)?;
     let [member] = members.as_slice() else { return Err(one_at_a_time(&members)) };
-    member.root()?;
+    let root = member.root()?;
+    if !args.once && !args.sync {
+        io.warn_of_own_output("auwai", root);
+    }
     let pipeline = Pipeline::start_live(&stages(args, member), io)?;
     let unread = end_when_unread(pipeline.stopper());
     let mut first = true;
@@ -72,7 +76,21 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         tell(&record, shown, common, io)?;
         io.out.flush().map_err(|e| Error::io("write to", "standard output", &e))
     });
-    if unread.load(Ordering::SeqCst) { Err(Error::closed()) } else { done }
+    match unread.load(Ordering::SeqCst) {
+        true => Err(Error::closed()),
+        false => done.map_err(|error| unkept(error, member)),
+    }
+}
+
+/// Where nothing watches, nothing keeps the index either.
+fn unkept(error: Error, member: &Member) -> Error {
+    if error.code() != "no-watcher" {
+        return error;
+    }
+    let start = format!("start it: `auwai watch --repo {}`", quote(&member.path));
+    let asked = error.hints().last().cloned();
+    let error = error.hint_instead(start);
+    asked.into_iter().fold(error, Error::hint)
 }
 
 /// Ends the stages when nobody reads our output any more, also while there is nothing to write;

@@ -120,7 +120,9 @@ pub fn ask(runtime: &Path, root: &Path, until: Option<Instant>) -> Result<Vec<Ba
         let root = shown(root);
         let message = format!("nothing watches '{root}'");
         let hint = format!("start a watcher: `auwai-wait-events {root}`");
-        return Err(Error::no("no-watcher", message).hint(hint));
+        return Err(Error::no("no-watcher", message).hint(hint).hint(
+            "one of another user, or with another XDG_RUNTIME_DIR, cannot be asked from here",
+        ));
     }
     streams.into_iter().map(|stream| read_answer(stream, until)).collect()
 }

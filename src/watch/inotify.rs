@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
+use super::limit::Limit;
 use super::mounts;
 use super::pending::{Hint, Pending};
 use super::tree::Watches;
@@ -230,31 +231,31 @@ impl Watches for Heart {
     }
 }
 
-fn no_instance(code: Errno, limit: Option<u64>) -> Error {
+fn no_instance(code: Errno, limit: Option<Limit>) -> Error {
     let error = Error::failed("no-inotify", "cannot start inotify");
     let cause = crate::error::plain(&io::Error::from(code));
     if code != Errno::MFILE {
         return error.because(cause);
     }
-    let value = limit.map_or(String::new(), |limit| format!(" ({limit})"));
-    let wanted = limit.unwrap_or(128).saturating_mul(4).max(512);
-    error
-        .because(format!("the system's limit fs.inotify.max_user_instances{value} is reached"))
-        .hint(format!("raise it: `sudo sysctl fs.inotify.max_user_instances={wanted}`"))
+    let limit = limit.unwrap_or(Limit { sysctl: "fs.inotify.max_user_instances", value: 128 });
+    error.because(format!("{limit} is reached")).hint(limit.hint(512))
 }
 
 /// How many watches the user may have.
-pub fn limit_of_watches() -> Option<u64> {
-    limit("max_user_watches", "max_inotify_watches")
+pub fn limit_of_watches() -> Option<Limit> {
+    limit(["fs.inotify.max_user_watches", "user.max_inotify_watches"])
 }
 
-fn limit_of_instances() -> Option<u64> {
-    limit("max_user_instances", "max_inotify_instances")
+fn limit_of_instances() -> Option<Limit> {
+    limit(["fs.inotify.max_user_instances", "user.max_inotify_instances"])
 }
 
 /// The lower of the system's limit and that of the user namespace.
-fn limit(name: &str, of_user: &str) -> Option<u64> {
-    let files = [format!("/proc/sys/fs/inotify/{name}"), format!("/proc/sys/user/{of_user}")];
-    let read = |file: &String| std::fs::read_to_string(file).ok()?.trim().parse().ok();
-    files.iter().filter_map(read).min()
+fn limit(names: [&'static str; 2]) -> Option<Limit> {
+    let read = |sysctl: &'static str| {
+        let file = format!("/proc/sys/{}", sysctl.replace('.', "/"));
+        let value = std::fs::read_to_string(file).ok()?.trim().parse().ok()?;
+        Some(Limit { sysctl, value })
+    };
+    names.into_iter().filter_map(read).min_by_key(|limit| limit.value)
 }

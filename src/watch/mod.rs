@@ -16,6 +16,7 @@ mod inotify;
 #[path = "no_inotify.rs"]
 mod inotify;
 mod library;
+mod limit;
 mod mounts;
 mod output;
 #[cfg_attr(
@@ -37,6 +38,7 @@ pub use change::{Change, Changes, Warning};
 pub use choose::{Choice, Platform, choose};
 pub use filter::Filter;
 pub use inotify::limit_of_watches;
+pub use limit::Limit;
 pub use output::Format;
 pub use remote::{remote, trusted};
 pub use tree::Site;

@@ -48,6 +48,6 @@ impl Source {
 }
 
 /// How many watches the user may have: not known here.
-pub fn limit_of_watches() -> Option<u64> {
+pub fn limit_of_watches() -> Option<super::limit::Limit> {
     None
 }

@@ -102,7 +102,8 @@ fn a_file_that_comes_is_in_the_index() {
 #[test]
 fn sync_returns_when_what_was_changed_is_in() {
     let site = site();
-    site.run(&["watch", "--repo", "r", "--sync"]).expect_code(1);
+    let told = site.run(&["watch", "--repo", "r", "--sync"]).expect_code(1);
+    assert!(told.err.contains("hint: start it: `auwai watch --repo "), "{}", told.err);
     let _watch = Watch::start(&site, &["--settle", "5s"]);
     for n in 0..10 {
         let name = format!("d{}/f{n}.txt", n % 3);

@@ -57,7 +57,7 @@ fn directories_without_a_watch_are_named_and_polled() {
     }
     let talk = talk(&mut watcher);
     assert_eq!(talk.matches("directories are polled instead of watched").count(), 1, "{talk}");
-    assert!(talk.contains("hint: raise it: `sudo sysctl fs.inotify.max_user_watches="), "{talk}");
+    assert!(talk.contains("hint: raise it: `sudo sysctl user.max_inotify_watches="), "{talk}");
 }
 
 /// EMFILE was told as too many open files.
@@ -71,10 +71,8 @@ fn without_an_instance_all_is_polled_with_a_warning_that_names_the_limit() {
     fs::write(sandbox.root().join("f"), "x").unwrap();
     assert!(told(&watcher.words(), Create, "f"));
     let said = talk(&mut watcher);
-    assert!(
-        said.contains("fs.inotify.max_user_instances (0) is reached; all directories are polled")
-    );
-    assert!(said.contains("hint: raise it: `sudo sysctl fs.inotify.max_user_instances="), "{said}");
+    assert!(said.contains("user.max_inotify_instances (0) is reached; all directories are polled"));
+    assert!(said.contains("hint: raise it: `sudo sysctl user.max_inotify_instances="), "{said}");
     let explicit = limited(&sandbox, limit, &["--backend", "inotify"]).unwrap().output().unwrap();
     assert_eq!(explicit.status.code(), Some(3));
 }

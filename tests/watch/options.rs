@@ -45,6 +45,20 @@ fn a_root_that_is_not_there_is_a_failure() {
     }
 }
 
+/// It would tell of its own lines, for ever.
+#[test]
+fn an_output_in_the_tree_that_is_watched_is_warned_of() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir(sandbox.root().join("d")).unwrap();
+    for (name, warned) in [("log", true), ("../log", false)] {
+        let log = fs::File::create(sandbox.root().join(name)).unwrap();
+        let args = ["--max-seconds", "0.1", "."];
+        let out = command(&sandbox).args(args).stdout(log).output().unwrap();
+        let said = text(&out.stderr);
+        assert_eq!(said.contains("log' in the tree that is watched"), warned, "{said}");
+    }
+}
+
 /// It would tell nothing, for ever.
 #[test]
 fn a_glob_that_matches_nothing_is_refused() {

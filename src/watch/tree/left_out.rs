@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use super::{Changes, Id, Tree};
 use crate::counted::{agree, count};
 use crate::record::RepoPath;
+use crate::watch::limit::Limit;
 
 /// Directories of one kind, until they are told of.
 #[derive(Debug, Default)]
@@ -64,33 +65,30 @@ impl LeftOut {
     }
 
     /// One warning for each reason, the first time; `limit` is the system's.
-    pub(super) fn tell(&mut self, limit: fn() -> Option<u64>, out: &mut Changes) {
+    pub(super) fn tell(&mut self, limit: fn() -> Option<Limit>, out: &mut Changes) {
         if let Some((number, first)) = self.no_room.take() {
             tell_no_room(number, &first, limit(), out);
         }
         if let Some((number, first)) = self.unreadable.take() {
             let message = format!(
-                "{} cannot be read ({first}): what changes there is not told until {} can",
+                "{} cannot be read ({first}): until {} can, only what git tracks there is told",
                 count(number, "directory"),
                 agree(number, "it", "they"),
             );
-            let hint = "leave what you may not read out: `echo DIR/ >> .auwai-ignore`";
+            let hint = "to leave one out: `echo DIR/ >> .auwai-ignore`";
             out.warn(message, Some(hint.to_string()));
         }
     }
 }
 
-fn tell_no_room(number: u64, first: &str, limit: Option<u64>, out: &mut Changes) {
-    let value = limit.map_or(String::new(), |limit| format!(" ({limit})"));
+fn tell_no_room(number: u64, first: &str, limit: Option<Limit>, out: &mut Changes) {
+    let limit = limit.unwrap_or(Limit { sysctl: "fs.inotify.max_user_watches", value: 8_192 });
     let message = format!(
-        "{} {} polled instead of watched ({first}): the system's limit \
-         fs.inotify.max_user_watches{value} is reached",
+        "{} {} polled instead of watched ({first}): {limit} is reached",
         count(number, "directory"),
         agree(number, "is", "are"),
     );
-    let wanted = limit.unwrap_or(8_192).saturating_mul(4).max(524_288);
-    let hint = format!("raise it: `sudo sysctl fs.inotify.max_user_watches={wanted}`");
-    out.warn(message, Some(hint));
+    out.warn(message, Some(limit.hint(524_288)));
 }
 
 impl Tree {

@@ -15,13 +15,19 @@ use crate::watch::visit::{Entry, Listed};
 /// second may leave no trace in the stat data.
 const COARSE_NS: i64 = 2_000_000_000;
 
+/// That of one which notes fractions of a millisecond: its clock ticks a hundred times a second at
+/// the least, and may be late.
+const FINE_NS: i64 = 100_000_000;
+
 /// A look that goes on finding new directories leaves the rest for the next.
 const ROUNDS: usize = 4;
 
 /// Whether a file's times are so new that it may have changed since without a trace.
 pub fn is_fresh(stat: &Stat, now: SystemTime) -> bool {
     let now = now.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
-    stat.mtime_ns.max(stat.ctime_ns) > now.saturating_sub(COARSE_NS)
+    let newest = stat.mtime_ns.max(stat.ctime_ns);
+    let tick = if newest % 1_000_000 == 0 { COARSE_NS } else { FINE_NS };
+    newest > now.saturating_sub(tick)
 }
 
 /// The names of a directory at one time, with their stat data and whether that was fresh.
@@ -187,10 +193,12 @@ mod tests {
     }
 
     #[test]
-    fn fresh_is_two_seconds() {
+    fn fresh_is_two_seconds_or_a_tenth_of_one_where_times_are_fine() {
         let at = |ns: u64| UNIX_EPOCH + Duration::from_nanos(ns);
         let stat = Stat { mtime_ns: 5_000_000_000, ..Stat::default() };
         assert!(is_fresh(&stat, at(6_999_999_999)));
         assert!(!is_fresh(&stat, at(7_000_000_000)));
+        let fine = Stat { ctime_ns: 5_000_000_001, ..stat };
+        assert!(is_fresh(&fine, at(5_100_000_000)) && !is_fresh(&fine, at(5_100_000_001)));
     }
 }

@@ -13,6 +13,7 @@ use crate::admit::{Policy, Surroundings};
 use crate::error::Result;
 use crate::listing;
 use crate::record::{RepoPath, RescanReason};
+use crate::watch::limit::Limit;
 use crate::watch::pending::{Dirty, Hint};
 
 /// What is watched, and under which rules.
@@ -31,7 +32,7 @@ pub struct Site {
     /// Which file systems, by their number in statfs(2), do not tell of all changes; their names.
     pub remote: fn(u64) -> Option<&'static str>,
     /// How many watches the system allows, for a warning.
-    pub limit: fn() -> Option<u64>,
+    pub limit: fn() -> Option<Limit>,
 }
 
 impl Site {
