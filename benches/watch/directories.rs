@@ -20,7 +20,7 @@ pub fn run(folder: &Path) {
         "directories",
         "watcher",
         "stands after",
-        "memory a watch",
+        "memory, a watch",
         "the kernel's",
         "rm -rf",
         "last line after",
@@ -32,9 +32,9 @@ pub fn run(folder: &Path) {
                 println!("| {number} | all | more than fs.inotify.max_user_watches ({limit}) |");
                 continue;
             }
-            for rival in [&rivals::AUWAI, &rivals::INOTIFYWAIT] {
+            for rival in [rivals::AUWAI, rivals::AUWAI_SETTLING, rivals::INOTIFYWAIT] {
                 make(&dir, number, most);
-                row(&format!("{number}, {shape}"), number, rival, &dir);
+                row(&format!("{number}, {shape}"), number, &rival, &dir);
             }
         }
     }
@@ -60,7 +60,8 @@ fn row(what: &str, number: usize, rival: &Rival, dir: &Path) {
     let process = watcher.process();
     let kernel = process::kernel().saturating_sub(kernel);
     let each = |kib: u64| format!("{} bytes", kib * 1024 / number as u64);
-    let (memory, kernel) = (each(process.resident()), each(kernel));
+    let (resident, kernel) = (process.resident(), each(kernel));
+    let memory = format!("{} MiB: {}", resident / 1024, each(resident));
     let (took, last, cpu) = remove(&watcher, process, dir);
     let [stands, took, last, cpu] =
         [watcher.stands, took, last, cpu].map(|time| format!("{:.2} s", time.as_secs_f64()));

@@ -41,17 +41,16 @@ impl Process {
         kib(&self.read("status"), "VmHWM:")
     }
 
-    /// What the threads that it has now have done.
+    /// What it has done; wake-ups are those of the threads that it has now.
     pub fn activity(self) -> Activity {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.0)).into_iter().flatten().flatten();
-        let (mut ns, mut wakes) = (0, 0);
-        for task in tasks {
-            let text = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-            let fields: Vec<u64> = text.split_whitespace().flat_map(str::parse).collect();
-            ns += fields.first().unwrap_or(&0);
-            wakes += fields.get(2).unwrap_or(&0);
-        }
-        Activity { cpu: Duration::from_nanos(ns), wakes }
+        let texts = tasks.flat_map(|task| fs::read_to_string(task.path().join("schedstat")));
+        let wakes = texts.flat_map(|text| text.split_whitespace().nth(2)?.parse::<u64>().ok());
+        // In hundredths of a second, after the name, which is in parentheses and may have blanks.
+        let stat = self.read("stat");
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ticks: u64 = fields.skip(11).take(2).flat_map(str::parse::<u64>).sum();
+        Activity { cpu: Duration::from_millis(ticks * 10), wakes: wakes.sum() }
     }
 
     /// How many directories it has inotify watch.

@@ -1,6 +1,6 @@
 //! Watchers, and how each is driven.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// A watcher: its command for a folder, and what it writes when it stands or has lost something.
 pub struct Rival {
@@ -15,8 +15,15 @@ pub struct Rival {
     pub slowly: usize,
 }
 
+impl Rival {
+    /// Its command in one line.
+    pub fn one_line(&self) -> String {
+        self.line.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
 pub const AUWAI: Rival = Rival {
-    name: "auwai-wait-events",
+    name: "auwai-wait-events --settle 0",
     line: "exec % auwai-wait-events --settle 0 --no-ignore @",
     ready: "\"ready\"",
     lost: &["\"rescan\""],
@@ -24,7 +31,13 @@ pub const AUWAI: Rival = Rival {
 };
 
 pub const AUWAI_SLOWLY: Rival =
-    Rival { name: "auwai-wait-events, 256 bytes every 2 ms", slowly: 256, ..AUWAI };
+    Rival { name: "the same, read 256 bytes every 2 ms", slowly: 256, ..AUWAI };
+
+pub const AUWAI_SETTLING: Rival = Rival {
+    name: "auwai-wait-events --settle 50ms",
+    line: "exec % auwai-wait-events --settle 50ms --no-ignore @",
+    ..AUWAI
+};
 
 pub const INOTIFYWAIT: Rival = Rival {
     name: "inotifywait",
@@ -54,13 +67,12 @@ pub const WATCHEXEC: Rival = Rival {
 /// The server is one of its own, with nothing kept outside its folder, and ends with the group.
 pub const WATCHMAN: Rival = Rival {
     name: "watchman",
-    line: r#"echo '{"settle": 1}' > ~/settings; export WATCHMAN_CONFIG_FILE=~/settings
-        watchman --foreground --no-save-state --sockname=~/sock --statefile=~/state \
-            --pidfile=~/pid --logfile=~/log &
-        until test -S ~/sock; do sleep 0.01; done
-        ask="watchman --no-spawn --sockname=~/sock -j --no-pretty"
-        echo '["watch", "@"]' | $ask >&2
-        echo '["subscribe", "@", "bench", {"fields": ["name"]}]' | exec $ask -p"#,
+    line: r#"echo '{"settle": 1}' > ~/settings; export WATCHMAN_CONFIG_FILE=~/settings;
+        watchman --foreground --no-save-state --sockname=~/sock --statefile=~/state
+        --pidfile=~/pid --logfile=~/log & ask="watchman --no-spawn --no-local --sockname=~/sock";
+        until $ask version; do sleep 0.01; done > ~/version 2>&1;
+        echo '["watch", "@"]' | $ask -j > ~/watch;
+        echo '["subscribe", "@", "s", {"fields": ["name"]}]' | $ask -j -p --no-pretty"#,
     ready: "\"is_fresh_instance\":true",
     lost: &["\"is_fresh_instance\":true", "\"warning\""],
     slowly: 0,
@@ -70,28 +82,32 @@ pub const ALL: &[Rival] = &[AUWAI, AUWAI_SLOWLY, INOTIFYWAIT, FSWATCH, WATCHEXEC
 
 /// Whether a rival's program is installed; ours is.
 pub fn is_here(rival: &Rival) -> bool {
-    rival.name.starts_with("auwai") || version(rival.name).is_some()
+    rival.line.starts_with("exec %") || version(rival.name).is_some()
 }
 
-/// The last word of the line in which a program says its version.
+/// What a program says its version is, in its first line that has one.
 fn version(program: &str) -> Option<String> {
-    let mut command = Command::new(program);
-    let out = command.arg("--version").stdin(Stdio::null()).output().ok()?;
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let line = text.lines().next().unwrap_or_default().to_string();
-    Some(line.split_whitespace().find(|word| word.contains('.')).unwrap_or("?").to_string())
+    let ask = |option| Command::new(program).arg(option).stdin(Stdio::null()).output();
+    let is_version =
+        |word: &&str| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit());
+    let of = |out: Output| {
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        text.split_whitespace().find(is_version).map(str::to_string)
+    };
+    let (first, second) = (ask("--version").ok()?, ask("--help").ok()?);
+    Some(of(first).or(of(second)).unwrap_or("?".to_string()))
 }
 
 /// Tells the command of each, and its version.
 pub fn tell() {
     crate::head(&["watcher", "version", "command (`@`: the folder; `~`: one of its own)"]);
     for rival in ALL.iter().filter(|rival| rival.slowly == 0) {
-        let version = match rival.name.starts_with("auwai") {
+        let version = match rival.line.starts_with("exec %") {
             true => env!("CARGO_PKG_VERSION").to_string(),
             false => version(rival.name).unwrap_or("not installed here".to_string()),
         };
-        let words: Vec<&str> = rival.line.split_whitespace().filter(|w| *w != "\\").collect();
-        println!("| {} | {version} | `{}` |", rival.name, words.join(" ").replace('|', "\\|"));
+        let line = rival.one_line().replace('|', "\\|");
+        println!("| {} | {version} | `{line}` |", rival.name);
     }
     println!();
 }

@@ -53,7 +53,7 @@ impl Watcher {
     /// Starts a rival on a folder, and waits until it stands.
     pub fn start(rival: &Rival, dir: &Path) -> Watcher {
         let own = tempfile::tempdir().unwrap();
-        let line = rival.line.replace('~', own.path().to_str().unwrap());
+        let line = rival.one_line().replace('~', own.path().to_str().unwrap());
         let line = line.replace('@', dir.to_str().unwrap());
         let line = line.replace("% auwai", &format!("{} auwai", crate::AUWAI));
         let start = Instant::now();
@@ -65,7 +65,8 @@ impl Watcher {
         listen(child.stderr.take().unwrap(), &said, 0);
         let mut watcher = Watcher { child, said, from: 0, stands: Duration::ZERO, _own: own };
         let stood = match rival.ready {
-            "" => watcher.steady(),
+            // One that does not say so stands when its number of watches does.
+            "" => steady(watcher.process()),
             word => watcher.wait_for(word),
         };
         watcher.stands = stood.duration_since(start);
@@ -77,18 +78,14 @@ impl Watcher {
         Process(self.child.id())
     }
 
-    fn wait_for(&self, word: &str) -> Instant {
+    fn wait_for(&mut self, word: &str) -> Instant {
         let start = Instant::now();
         while !self.said.lock().unwrap().has(0, word) {
-            assert!(start.elapsed() < PATIENCE, "no {word}");
+            let said = || String::from_utf8_lossy(&self.said.lock().unwrap().text).into_owned();
+            assert!(start.elapsed() < PATIENCE && is_alive(&mut self.child), "{word}: {}", said());
             std::thread::sleep(Duration::from_millis(1));
         }
         Instant::now()
-    }
-
-    /// One that does not say that it stands does when its number of watches does.
-    fn steady(&self) -> Instant {
-        steady(self.process())
     }
 
     /// Signals it and all that it has started.
@@ -113,8 +110,12 @@ impl Watcher {
     }
 
     pub fn is_alive(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+        is_alive(&mut self.child)
     }
+}
+
+fn is_alive(child: &mut Child) -> bool {
+    child.try_wait().unwrap().is_none()
 }
 
 impl Drop for Watcher {
