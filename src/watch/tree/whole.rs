@@ -81,6 +81,7 @@ mod tests {
     use std::fs;
     use std::os::fd::{AsFd, BorrowedFd};
     use std::path::Path;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
 
     use rustc_hash::FxHashMap;
@@ -89,25 +90,28 @@ mod tests {
     use super::*;
     use crate::watch::change::Change;
     use crate::watch::pending::Dirty;
-    use crate::watch::tree::{Site, Watches};
+    use crate::watch::tree::{Inode, Site, Watches};
 
     /// Numbers directories as the system does, and counts how often it is asked.
     #[derive(Default)]
-    struct Counted(Mutex<(HashMap<(u64, u64), i32>, usize)>);
+    struct Counted {
+        numbers: Mutex<HashMap<Inode, i32>>,
+        asked: AtomicUsize,
+    }
 
     impl Counted {
         fn asked(&self) -> usize {
-            std::mem::take(&mut self.0.lock().unwrap().1)
+            self.asked.swap(0, Ordering::Relaxed)
         }
     }
 
     impl Watches for Counted {
         fn add(&self, dir: BorrowedFd<'_>) -> Result<i32, Errno> {
             let stat = listing::stat_open(dir)?;
-            let mut known = self.0.lock().unwrap();
-            known.1 += 1;
-            let next = known.0.len() as i32;
-            Ok(*known.0.entry((stat.dev, stat.ino)).or_insert(next))
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            let mut numbers = self.numbers.lock().unwrap();
+            let next = numbers.len() as i32;
+            Ok(*numbers.entry((stat.dev, stat.ino)).or_insert(next))
         }
 
         fn add_control(&self, dir: &Path) -> Result<i32, Errno> {
