@@ -24,14 +24,14 @@ impl Tree {
 
     /// What is in the directory of a node now; `None` when it is to be judged anew.
     fn list_again(&self, id: Id, fd: &OwnedFd) -> Option<Listed> {
-        let node = self.nodes.get(&id).filter(|node| node.role == Role::Open)?;
+        let node = self.nodes.get(&id).filter(|node| node.role == Role::Open && !node.blind)?;
         let place = match node.parent {
             Some(parent) => self.place(parent, &node.name),
             None => Place::root(),
         };
         let listed = Listed::read(&self.policy, &place, fd.try_clone().ok()?);
         let same = listed.rules == node.rules && !listed.nested && self.has_same_git(id, &listed);
-        same.then_some(listed)
+        (same && listed.is_whole()).then_some(listed)
     }
 
     /// Whether the `.git` that decides what the directory is, if any, is the one that stood there.
@@ -47,11 +47,15 @@ impl Tree {
     }
 
     fn hold_against(&mut self, id: Id, listed: &Listed, out: &mut Changes) {
+        let entries = listed.entries(&self.policy, false);
+        if entries.iter().any(|(_, entry)| matches!(entry, Entry::Leaf(_, None))) {
+            return self.retake(id, out);
+        }
         let mut gone = self.nodes.get(&id).map(|node| node.children.clone()).unwrap_or_default();
         if self.policy.has_rules() {
             gone.remove(&b".git"[..]);
         }
-        for (name, entry) in listed.entries(&self.policy, false) {
+        for (name, entry) in entries {
             let Entry::Dir(place, stat) = entry else { continue };
             match gone.remove(&name) {
                 Some(child) if self.stands(child, &stat) => {}
@@ -62,15 +66,16 @@ impl Tree {
             }
         }
         gone.into_values().for_each(|child| self.let_go(child));
-        self.tell_left_out(out);
+        self.left_out.tell(self.site.limit, out);
     }
 
-    /// Whether a node stands for this very directory, and has had its watch all the time: nothing
-    /// else took it in meanwhile, under another name.
+    /// Whether a node stands for this very directory, all of which could be looked at, and has had
+    /// its watch all the time.
     fn stands(&self, id: Id, stat: &Stat) -> bool {
         self.nodes.get(&id).is_some_and(|node| {
             let How::Watched(watch) = node.how else { return false };
-            node.inode == (stat.dev, stat.ino) && self.by_watch.get(&watch) == Some(&id)
+            let owns = self.by_watch.get(&watch).is_some_and(|ids| ids.contains(&id));
+            node.inode == (stat.dev, stat.ino) && owns && !node.blind
         })
     }
 }
@@ -122,6 +127,10 @@ mod tests {
             self.add_control(dir)
         }
 
+        fn file_system(&self, _: BorrowedFd<'_>) -> Option<u64> {
+            None
+        }
+
         fn remove(&self, _: i32) {}
     }
 
@@ -133,6 +142,7 @@ mod tests {
             rules: false,
             now: std::time::SystemTime::now,
             limit: || None,
+            remote: |_| None,
         };
         Tree::open(site, Some(Arc::clone(watches) as Arc<dyn Watches>)).unwrap().0
     }
