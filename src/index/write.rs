@@ -75,10 +75,12 @@ impl<'a> Writer<'a> {
             }
             Outcome::Gone => self.batch.gone.extend(done.known),
         }
-        match self.batch.rows.len() >= BATCH.0 || self.chunks >= BATCH.1 {
-            true => self.write(),
-            false => Ok(()),
+        if self.batch.rows.len() < BATCH.0 && self.chunks < BATCH.1 {
+            return Ok(());
         }
+        // There is more than one: the tables' pages are worth keeping.
+        self.ledger.make_room()?;
+        self.write()
     }
 
     /// Takes out rows, and writes what is left to write.
@@ -105,7 +107,7 @@ impl<'a> Writer<'a> {
         if changed || self.ledger.meta("scanned")?.is_none() {
             self.ledger.set_meta(&[("scanned", options.at), ("anew", "0")])?;
             if mode == SyncMode::Full {
-                self.ledger.checkpoint();
+                self.ledger.checkpoint()?;
             }
         }
         Ok(Sync {

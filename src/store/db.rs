@@ -192,6 +192,12 @@ impl Db {
         Ok(done)
     }
 
+    /// Keeps so many KiB of pages in memory. A transaction that dirties more writes pages early, and
+    /// again each time that it comes back to them.
+    pub fn set_cache(&self, kib: i64) -> Result<()> {
+        self.read(|c| Ok(c.pragma_update(None, "cache_size", -kib)?))
+    }
+
     /// Moves the write-ahead log into the file and shortens it, after bulk work. Waits for nobody:
     /// what others still read stays, and it holds the lock that every writer waits for.
     pub fn checkpoint(&self) {

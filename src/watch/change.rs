@@ -1,6 +1,6 @@
 //! What a backend has found out: events and rescans, in order, each once.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::admit::Stat;
 use crate::record::{EventKind, EventOp, RepoPath, RescanReason};
@@ -45,6 +45,8 @@ pub struct Changes {
     pub warnings: Vec<Warning>,
     /// The last event of each path.
     last: FxHashMap<RepoPath, EventOp>,
+    /// The rescans.
+    rescans: FxHashSet<(Option<RepoPath>, RescanReason)>,
 }
 
 impl Changes {
@@ -61,16 +63,15 @@ impl Changes {
     /// Adds a rescan, once. That of other rules, or of another root, stands behind all that was told
     /// before it: who looks at a path alone does not see that it is not in any more.
     pub fn rescan(&mut self, dir: Option<RepoPath>, reason: RescanReason) {
-        let change = Change::Rescan(dir, reason);
-        let known = self.changed.iter().rposition(|known| *known == change);
+        let change = Change::Rescan(dir.clone(), reason);
         let last = matches!(reason, RescanReason::Rules | RescanReason::Root);
-        match known {
-            Some(at) if last => {
-                let known = self.changed.remove(at);
-                self.changed.push(known);
+        match self.rescans.insert((dir, reason)) {
+            true => self.changed.push(change),
+            false if last => {
+                self.changed.retain(|known| *known != change);
+                self.changed.push(change);
             }
-            Some(_) => {}
-            None => self.changed.push(change),
+            false => {}
         }
     }
 

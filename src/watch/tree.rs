@@ -10,6 +10,7 @@ mod left_out;
 mod look;
 mod root;
 mod touch;
+mod whole;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;

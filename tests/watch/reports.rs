@@ -245,6 +245,25 @@ fn a_crowd_in_one_directory_is_a_rescan_of_it() {
     assert_eq!(watcher.words(), ["create file d/sub/g"]);
 }
 
+/// A directory as a whole: what is below it is not visited again, and must be watched all the same.
+#[test]
+fn directories_beside_a_crowd_stay_watched() {
+    let sandbox = Sandbox::empty();
+    sh(&sandbox, "mkdir -p d/kept/deep d/away/deep d/anew/deep d/left d/right/deep");
+    let mut watcher = Watcher::start(&sandbox, &["--settle", "1s"]);
+    sh(
+        &sandbox,
+        "cd d; for n in $(seq 1000); do : > $n; done; mv away $OUT/away; : > $OUT/away/deep/f
+         mv $OUT/away away; rm -r anew; mkdir -p anew/deep; mv left right/deep/left",
+    );
+    let words = watcher.words();
+    assert!(words.contains(&"rescan d limit".to_string()), "{words:?}");
+    for dir in ["kept/deep", "away/deep", "anew/deep", "right/deep/left"] {
+        fs::write(sandbox.root().join(format!("d/{dir}/g")), "x").unwrap();
+        assert_eq!(watcher.words(), [format!("create file d/{dir}/g")]);
+    }
+}
+
 #[test]
 fn a_root_that_is_removed_or_replaced_is_told_and_found_again() {
     for backend in ["inotify", "poll"] {

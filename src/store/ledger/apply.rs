@@ -167,8 +167,9 @@ fn put_row(tx: &Transaction<'_>, row: &FileRow) -> Work<i64> {
     )?)
 }
 
-const CLAIM: &str = "INSERT OR IGNORE INTO chunk_ids SELECT ?1, ?2, ?3, ?4
-    WHERE NOT EXISTS (SELECT 1 FROM marks WHERE id = ?1 AND body <> ?5)";
+/// Two statements: one that selects what it inserts would keep a journal of its own, a page a chunk.
+const TAKEN: &str = "SELECT 1 FROM marks WHERE id = ?1 AND body <> ?2";
+const CLAIM: &str = "INSERT OR IGNORE INTO chunk_ids VALUES (?1, ?2, ?3, ?4)";
 
 /// Enters a new chunk's id. When another chunk has it, or a read of other bytes was given to it,
 /// the occurrence is bumped until a name is free: two of 2^64 ids meet once in a repository of four
@@ -181,9 +182,11 @@ fn claim_id(
     cut: &mut Cut,
     name: NameChunk<'_>,
 ) -> Work<()> {
-    let mut claim = tx.prepare_cached(CLAIM)?;
+    let (mut taken, mut claim) = (tx.prepare_cached(TAKEN)?, tx.prepare_cached(CLAIM)?);
     let body = half(&cut.body);
-    while claim.execute(params![cut.id.0 as i64, file, body, change, cut.body])? == 0 {
+    while taken.exists(params![cut.id.0 as i64, cut.body])?
+        || claim.execute(params![cut.id.0 as i64, file, body, change])? == 0
+    {
         let next = cut.occurrence.checked_add(1);
         cut.occurrence = next.ok_or_else(|| Error::failed("bug", "no free chunk id is left"))?;
         cut.id = name(path, &cut.body, cut.occurrence);

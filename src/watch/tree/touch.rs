@@ -77,11 +77,7 @@ impl Tree {
     }
 
     fn look_at(&mut self, id: Id, fd: &OwnedFd, dirty: &Dirty, out: &mut Changes) {
-        let Dirty::Names(names) = dirty else {
-            let path = self.nodes.get(&id).and_then(|node| self.policy.path_of_dir(&node.dir));
-            out.rescan(path, RescanReason::Limit);
-            return self.retake(id, out);
-        };
+        let Dirty::Names(names) = dirty else { return self.look_over(id, fd, out) };
         let mut anew = false;
         for (name, hint) in names {
             anew |= self.is_ruling(id, name, out);
