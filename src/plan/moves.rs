@@ -89,8 +89,7 @@ impl<'a> Candidates<'a> {
         let bodies = freed.iter().map(|read| ((read.repo, read.body), Vec::new()));
         let mut by_body: HashMap<(u32, Hash), Vec<u32>> = bodies.collect();
         let back: HashSet<u32> = taken.iter().map(|taken| taken.to).collect();
-        for (at, _) in
-            (0u32..).zip(stands).filter(|(_, stand)| !stand.complete && stand.added > 1)
+        for (at, _) in (0u32..).zip(stands).filter(|(_, stand)| !stand.complete && stand.added > 1)
         {
             let found = tree.leaf_at(at);
             if let Some(list) =

@@ -10,7 +10,7 @@ pub(super) static KIND: Kind = Kind {
     name: "coverage ledger",
     // "auwC"
     application_id: 0x6175_7743,
-    migrations: &[V1],
+    migrations: &[V1, V2],
 };
 
 const V1: &str = "
@@ -126,4 +126,48 @@ CREATE INDEX findings_by_segment ON findings (segment);
 CREATE INDEX findings_to_append ON findings (id) WHERE appended = 0;
 CREATE TRIGGER findings_stay BEFORE DELETE ON findings
     BEGIN SELECT RAISE(ABORT, 'findings are never deleted'); END;
+";
+
+const V2: &str = "
+-- The revision in which a chunk came into the plan, and the one in force.
+ALTER TABLE places ADD COLUMN added INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE counters ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+-- The number of the last read segment that the generation ever had.
+ALTER TABLE counters ADD COLUMN last_read INTEGER NOT NULL DEFAULT 0;
+UPDATE counters SET last_read = (SELECT coalesce(max(CAST(substr(segment_id, 6) AS INTEGER)), 0)
+    FROM segment_records WHERE segment_id LIKE 'read-%');
+
+-- Every plan there was: `plans` has the last one of each generation.
+CREATE TABLE revisions (
+    generation INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    plan_id TEXT NOT NULL,
+    made_at TEXT NOT NULL,
+    PRIMARY KEY (generation, revision)
+) STRICT, WITHOUT ROWID;
+INSERT INTO revisions SELECT generation, 1, plan_id, created_at FROM plans;
+
+-- What was read in this generation, where it is known what that was. `since` is the revision in
+-- force then. When the chunk leaves the plan the read stays, with what the plan knew of it: `seq`,
+-- `path`, `read_at`. `given`: another chunk has taken it over.
+CREATE TABLE marks (
+    repo_no INTEGER NOT NULL,
+    chunk INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    file BLOB,
+    since INTEGER NOT NULL,
+    given INTEGER NOT NULL DEFAULT 0,
+    seq INTEGER,
+    path ANY,
+    read_at TEXT,
+    PRIMARY KEY (repo_no, chunk)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX freed_marks ON marks (given) WHERE path IS NOT NULL;
+INSERT OR IGNORE INTO marks (repo_no, chunk, body, file, since)
+    SELECT p.repo_no, p.chunk, unhex(x.body), unhex(x.file), 1
+    FROM places p JOIN repos r USING (repo_no)
+    JOIN reads x ON x.repo = r.name AND x.chunk_id = printf('%016x', p.chunk)
+    JOIN chunks c ON c.repo = x.repo AND c.chunk_id = x.chunk_id AND c.complete <> 0
+    WHERE x.generation = (SELECT generation FROM counters)
+        AND length(unhex(x.body)) = 32;
 ";
