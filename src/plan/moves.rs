@@ -56,7 +56,9 @@ pub struct Taken {
 
 /// Who takes over which read; those that are back first.
 pub(super) fn takers(tree: &Tree, stands: &[Stand], freed: &[Freed]) -> Vec<Taken> {
-    let own = |read: &Freed| tree.find(read.repo, read.id);
+    let own = |read: &Freed| {
+        tree.find(read.repo, read.id).filter(|at| tree.leaf_at(*at).body == read.body)
+    };
     let back = |(from, read)| own(read).map(|to| Taken { to, from });
     let mut taken: Vec<Taken> = freed.iter().enumerate().filter_map(back).collect();
     let mut left: Vec<usize> = (0..freed.len()).filter(|at| own(&freed[*at]).is_none()).collect();

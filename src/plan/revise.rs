@@ -68,6 +68,13 @@ pub struct Revision<'a> {
     pub taken: Vec<Taken>,
 }
 
+/// Where a segment of the revised plan is.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Old(usize),
+    Fresh(usize),
+}
+
 /// A segment of the revised plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revised {
@@ -79,6 +86,13 @@ pub struct Revised {
     pub complete: u64,
     /// Their tokens.
     pub complete_tokens: Tokens,
+}
+
+/// Whether what is pending is to be packed anew when the policy changes so: budget, prompt and order
+/// decide how it is packed, all else does not.
+pub fn repacks(before: &Policy, after: &Policy) -> bool {
+    let decides = |policy: &Policy| (policy.segment_budget, policy.fixed_prompt);
+    decides(before) != decides(after) || before.order != after.order
 }
 
 /// Revises a plan. The same input gives the same plan.
@@ -296,15 +310,21 @@ fn pack(tree: &Tree, policy: &Policy, left: &[u32], first: u64) -> Result<Vec<Ve
 impl Revision<'_> {
     /// The segments in the order of the plan: the old ones, the new ones, the synthesis.
     pub fn segments(&self) -> impl Iterator<Item = Revised> {
-        let old = |kind| {
-            let places = (0..self.old.len()).filter(move |at| self.old[*at].kind == kind);
-            places.filter_map(|at| self.kept(at))
-        };
-        let fresh = (self.first..).zip(&self.fresh).map(|(number, list)| {
-            let id = SegmentId(format!("read-{number}"));
-            self.revised(None, id, SegmentKind::Read, list)
-        });
-        old(SegmentKind::Read).chain(fresh).chain(old(SegmentKind::Synthesis))
+        self.places().into_iter().map(|place| self.segment(place))
+    }
+
+    /// The same, for whoever keeps nothing else of it.
+    pub fn into_segments(self) -> impl Iterator<Item = Revised> {
+        self.places().into_iter().map(move |place| self.segment(place))
+    }
+
+    fn places(&self) -> Vec<Place> {
+        let kept = (0..self.old.len()).filter(|at| self.kept[*at].is_some());
+        let (read, other): (Vec<_>, Vec<_>) =
+            kept.partition(|at| self.old[*at].kind == SegmentKind::Read);
+        let fresh = (0..self.fresh.len()).map(Place::Fresh);
+        let old = |places: Vec<usize>| places.into_iter().map(Place::Old);
+        old(read).chain(fresh).chain(old(other)).collect()
     }
 
     /// The number of the last read segment that there ever was.
@@ -328,18 +348,17 @@ impl Revision<'_> {
         self.stands.iter().filter(new).count() as u64
     }
 
-    fn kept(&self, at: usize) -> Option<Revised> {
-        let (old, list) = (&self.old[at], self.kept[at].as_ref()?);
-        Some(self.revised(Some(at), old.id.clone(), old.kind, list))
-    }
-
-    fn revised(
-        &self,
-        old: Option<usize>,
-        id: SegmentId,
-        kind: SegmentKind,
-        list: &[u32],
-    ) -> Revised {
+    fn segment(&self, place: Place) -> Revised {
+        let (old, id, kind, list) = match place {
+            Place::Old(at) => {
+                let Old { id, kind, .. } = &self.old[at];
+                (Some(at), id.clone(), *kind, self.kept[at].as_deref().unwrap_or_default())
+            }
+            Place::Fresh(at) => {
+                let id = SegmentId(format!("read-{}", self.first + at as u64));
+                (None, id, SegmentKind::Read, self.fresh[at].as_slice())
+            }
+        };
         let segment = match (kind, list) {
             // It has no text, so no last line of one.
             (SegmentKind::Synthesis, []) => Segment { id, ..super::planner::synthesis() },

@@ -180,8 +180,7 @@ impl Desk {
                 segment: place.get(&mark.segment).copied(),
             })
             .collect();
-        let repack = (policy.segment_budget, policy.fixed_prompt)
-            != (self.policy.segment_budget, self.policy.fixed_prompt);
+        let repack = repacks(&self.policy, &policy);
         let last_read = self.last_read;
         let it = Revise {
             policy: &policy,

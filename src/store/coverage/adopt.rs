@@ -107,6 +107,7 @@ fn keep(tx: &Transaction<'_>, policy: &Policy, before: &Counters) -> Work<Adopte
     };
     let error = Error::no("planned", message)
         .hint("go on with it: `auwai next`")
+        .hint("or divide anew what is unread: `auwai replan`")
         .hint("or begin anew, with nothing read: `auwai plan --force`");
     Err(error.into())
 }
