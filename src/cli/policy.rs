@@ -151,3 +151,14 @@ fn read_order(path: &Path) -> Result<Vec<String>> {
     }
     Ok(parse_order(&text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_without_an_end_is_refused_and_not_cut_short() {
+        let error = read_order(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!((error.code(), error.hints().len()), ("bad-input", 1));
+    }
+}

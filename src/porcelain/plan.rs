@@ -98,16 +98,10 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let plan = ensure(args, &target, common, io).map_err(|error| args.again(error))?;
+    let Made { plan, outdated } =
+        ensure(args, &target, common, io).map_err(|error| args.again(error))?;
     let status = target.status(io)?;
-    if plan.existing == Some(true) && status.is_finished() {
-        io.say("auwai", "the plan that is there is finished, and stays");
-        io.hint(&format!("let it follow the tree: `{}`", target.plan_command(true)));
-        io.hint(&format!(
-            "or begin anew, with nothing read: `auwai plan --force{}`",
-            target.flag()
-        ));
-    }
+    hint_replan(&plan, &status, outdated, &target, io);
     if common.json {
         return crate::record::write(io.out, &plan);
     }
@@ -118,12 +112,36 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     Ok(())
 }
 
+/// A plan that stays where another may be wanted is not what it seems without a word.
+fn hint_replan(plan: &Plan, now: &Status, outdated: bool, target: &Target, io: &mut Io<'_>) {
+    let follow = format!("let it follow the tree: `{}`", target.plan_command(true));
+    if plan.existing == Some(true) && now.is_finished() {
+        io.say("auwai", "the plan that is there is finished, and stays");
+        io.hint(&follow);
+        io.hint(&format!(
+            "or begin anew, with nothing read: `auwai plan --force{}`",
+            target.flag()
+        ));
+    } else if outdated {
+        io.say("auwai", "the plan that is there stays, and the tree has changed");
+        io.hint(&follow);
+    }
+}
+
+/// A plan that is there.
+pub struct Made {
+    /// It.
+    pub plan: Plan,
+    /// Whether it was there before, and the tree has changed since it was last looked at.
+    pub outdated: bool,
+}
+
 /// Makes the plan unless there is one, and returns it.
-pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
+pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Made> {
     if let Some(tokenizer) = args.shape.tokenizer().filter(|_| !args.force) {
         refuse_to_count_anew(tokenizer, target, io)?;
     }
-    scan_all(target.members(), args.shape.tokenizer(), common, io)?;
+    let syncs = scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let status = target.status(io)?;
     let plan = match status.policy.as_ref().filter(|_| !args.shape.is_typed()) {
         // Nothing was said of another plan: this one stays, or is made again as it was.
@@ -133,7 +151,8 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     }
     .map_err(|error| args.refused(error))?;
     warn(&plan, &status, io);
-    Ok(plan)
+    let changed = syncs.iter().any(|sync| sync.chunks_added + sync.chunks_removed > 0);
+    Ok(Made { outdated: changed && plan.existing == Some(true), plan })
 }
 
 /// Says what a plan costs. `before` is how things stood before it.

@@ -68,10 +68,10 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     make_room(args.jobs)?;
     // Before the plan: `--force` must not take it from under a run that is at work.
     let _lock = hold(&target)?;
-    let plan = plan::ensure(&args.plan, &target, common, io).map_err(|error| {
+    let made = plan::ensure(&args.plan, &target, common, io).map_err(|error| {
         error.map_hints(|hint| hint.replace("`auwai next`", &format!("`{}`", args.again(&target))))
     })?;
-    if plan.existing == Some(true) {
+    if made.plan.existing == Some(true) {
         follow(&target, common, io)?;
     }
     read_until_still(args, &target, common, io)?;

@@ -171,3 +171,50 @@ INSERT OR IGNORE INTO marks (repo_no, chunk, body, file, since)
     WHERE x.generation = (SELECT generation FROM counters)
         AND length(unhex(x.body)) = 32;
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::db::Db;
+
+    static FIRST: Kind = Kind { migrations: &[V1], ..KIND };
+
+    /// A plan of three chunks as the first schema had it: one read with its hashes, one read without,
+    /// one unread.
+    const STATE: &str = "
+        INSERT INTO plans VALUES (1, 'old', '{}', '{}', 'then');
+        INSERT INTO repos VALUES (1, 'r');
+        INSERT INTO counters VALUES (1, 1, 2, 0, 0, 1, 3, 2, 30, 20, 100);
+        INSERT INTO segment_records VALUES (1, 'read-12', 'read', '[]', '[]', '[]'),
+            (2, 'synthesis-1', 'synthesis', '[]', '[]', '[]');
+        INSERT INTO chunks (repo, chunk_id, path, complete) VALUES
+            ('r', 'fffffffffffffffe', 'a', 1), ('r', '0000000000000002', 'a', 1),
+            ('r', '0000000000000003', 'a', 0);
+        INSERT INTO places VALUES (1, -2, 1, 10), (1, 2, 1, 10), (1, 3, 1, 10);
+        INSERT INTO reads (repo, chunk_id, body, file, reader, how, generation, plan, segment, at)
+            VALUES ('r', 'fffffffffffffffe', printf('%064x', 7), printf('%064x', 8), 'x', 'shown', 1, 'old', 'read-12', 'then'),
+            ('r', '0000000000000002', NULL, NULL, 'x', 'shown', 1, 'old', 'read-12', 'then'),
+            ('r', '0000000000000003', printf('%064x', 7), NULL, 'x', 'shown', 0, 'older', 'read-1', 'then');
+    ";
+
+    #[test]
+    fn a_ledger_of_the_first_schema_can_be_replanned() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("coverage.sqlite");
+        let mut db = Db::open_or_create(&path, &FIRST).unwrap();
+        db.write(crate::store::db::Durability::Process, |tx| Ok(tx.execute_batch(STATE)?)).unwrap();
+        drop(db);
+        let db = Db::open(&path, &KIND).unwrap();
+        let ask = |sql: &str| {
+            db.read(|c| Ok(c.query_row(sql, [], |row| row.get::<_, String>(0))?)).unwrap()
+        };
+        let marks = "SELECT group_concat(chunk || ':' || hex(body) || ':' || hex(file) || ':' || since) FROM marks";
+        assert_eq!(ask(marks), format!("-2:{:064X}:{:064X}:1", 7, 8));
+        assert_eq!(ask("SELECT revision || ' ' || last_read FROM counters"), "1 12");
+        assert_eq!(
+            ask("SELECT plan_id || ' ' || revision || ' ' || made_at FROM revisions"),
+            "old 1 then"
+        );
+        assert_eq!(ask("SELECT count(*) || ' ' || max(added) FROM places"), "3 1");
+    }
+}
