@@ -98,13 +98,13 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let Made { plan, outdated } =
-        ensure(args, &target, common, io).map_err(|error| args.again(error))?;
-    let status = target.status(io)?;
-    hint_replan(&plan, &status, outdated, &target, io);
+    let made = ensure(args, &target, common, io).map_err(|error| args.again(error))?;
+    made.hint_replan(&target, io);
+    let plan = made.plan;
     if common.json {
         return crate::record::write(io.out, &plan);
     }
+    let status = target.status(io)?;
     tell(&plan, status.is_finished(), &target, io)?;
     if let Some(policy) = &status.policy {
         hint_half_empty(policy, &plan, true, &target, io);
@@ -112,28 +112,31 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A plan that stays where another may be wanted is not what it seems without a word.
-fn hint_replan(plan: &Plan, now: &Status, outdated: bool, target: &Target, io: &mut Io<'_>) {
-    let follow = format!("let it follow the tree: `{}`", target.plan_command(true));
-    if plan.existing == Some(true) && now.is_finished() {
-        io.say("auwai", "the plan that is there is finished, and stays");
-        io.hint(&follow);
-        io.hint(&format!(
-            "or begin anew, with nothing read: `auwai plan --force{}`",
-            target.flag()
-        ));
-    } else if outdated {
-        io.say("auwai", "the plan that is there stays, and the tree has changed");
-        io.hint(&follow);
-    }
-}
-
 /// A plan that is there.
 pub struct Made {
     /// It.
     pub plan: Plan,
+    /// Whether it was there before, with every segment done.
+    finished: bool,
     /// Whether it was there before, and the tree has changed since it was last looked at.
-    pub outdated: bool,
+    outdated: bool,
+}
+
+impl Made {
+    /// A plan that stays, where another may be wanted, does not stay without a word.
+    fn hint_replan(&self, target: &Target, io: &mut Io<'_>) {
+        let follow = format!("let it follow the tree: `{}`", target.plan_command(true));
+        let anew =
+            format!("or begin anew, with nothing read: `auwai plan --force{}`", target.flag());
+        if self.finished {
+            io.say("auwai", "the plan that is there is finished, and stays");
+            io.hint(&follow);
+            io.hint(&anew);
+        } else if self.outdated {
+            io.say("auwai", "the plan that is there stays, and the tree has changed");
+            io.hint(&follow);
+        }
+    }
 }
 
 /// Makes the plan unless there is one, and returns it.
@@ -152,7 +155,9 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     .map_err(|error| args.refused(error))?;
     warn(&plan, &status, io);
     let changed = syncs.iter().any(|sync| sync.chunks_added + sync.chunks_removed > 0);
-    Ok(Made { outdated: changed && plan.existing == Some(true), plan })
+    let existing = plan.existing == Some(true);
+    let (finished, outdated) = (existing && status.is_finished(), existing && changed);
+    Ok(Made { plan, finished, outdated })
 }
 
 /// Says what a plan costs. `before` is how things stood before it.
