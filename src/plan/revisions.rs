@@ -162,9 +162,8 @@ impl Desk {
         }
         let here: HashSet<QualifiedId> = self.chunks.iter().map(qualified).collect();
         let free = |(id, mark): &(&QualifiedId, &Mark)| {
-            !mark.given
-                && !(here.contains(id) && held.contains_key(id))
-                && tree.repo(&id.repo).is_some()
+            let stands = here.contains(id) && held.contains_key(id);
+            !(mark.given || stands) && tree.repo(&id.repo).is_some()
         };
         let mut reads: Vec<(&QualifiedId, &Mark)> = self.marks.iter().filter(free).collect();
         reads.sort_by(|a, b| a.0.cmp(b.0));
