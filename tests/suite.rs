@@ -18,6 +18,7 @@ mod promises;
 mod readme;
 mod records;
 mod relay;
+mod replan;
 mod run;
 mod support;
 mod sync;

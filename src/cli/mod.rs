@@ -4,6 +4,7 @@
 mod limits;
 pub mod man;
 pub mod parse;
+pub mod policy;
 mod signals;
 mod start;
 mod world;

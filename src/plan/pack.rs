@@ -122,7 +122,8 @@ impl Packer {
         if self.open.chunks.is_empty() {
             return Ok(());
         }
-        let segment = mem::take(&mut self.open).into_segment(self.next);
+        let id = SegmentId(format!("read-{}", self.next));
+        let segment = mem::take(&mut self.open).into_segment(id);
         self.next += 1;
         emit(segment)
     }
@@ -154,7 +155,7 @@ impl Held {
 }
 
 /// The segment that is being filled.
-struct Open {
+pub(super) struct Open {
     cost: Cost,
     last: Option<Last>,
     chunks: Vec<QualifiedId>,
@@ -170,7 +171,8 @@ impl Default for Open {
 }
 
 impl Open {
-    fn add(&mut self, file: &Rc<File>, part: &Part) {
+    /// Puts the next chunk into it.
+    pub fn add(&mut self, file: &Rc<File>, part: &Part) {
         self.cost = self.cost.plus(cost(self.last.as_ref(), file, part));
         self.chunks.push(QualifiedId { repo: file.repo.clone(), id: part.id });
         self.chunk_tokens.push(Tokens(part.tokens));
@@ -191,9 +193,10 @@ impl Open {
         self.last = Some(Last::new(file, part));
     }
 
-    fn into_segment(self, number: u64) -> Segment {
+    /// The segment as a record, of which nothing has been read.
+    pub fn into_segment(self, id: SegmentId) -> Segment {
         Segment {
-            id: SegmentId(format!("read-{number}")),
+            id,
             kind: SegmentKind::Read,
             status: SegmentStatus::Pending,
             tokens: Tokens(self.cost.shown),

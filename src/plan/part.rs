@@ -31,7 +31,7 @@ impl File {
 }
 
 /// What packing needs to know of a chunk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Part {
     pub id: ChunkId,
     /// The most tokens that the id's digits can cost.

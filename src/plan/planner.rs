@@ -27,8 +27,8 @@ impl Planner {
             [] => None,
             globs => Some(Sorter { order: Order::new(globs)?, files: Vec::new() }),
         };
-        let sum = Sum { id: PlanId::new(policy)?, segments: 0, chunks: 0, tokens: Tokens(0) };
-        Ok(Planner { files: Files::default(), sorter, packer: Packer::new(policy, 1), sum })
+        let (packer, sum) = (Packer::new(policy, 1), Sum::new(policy)?);
+        Ok(Planner { files: Files::default(), sorter, packer, sum })
     }
 
     /// Takes the next chunk, in the order of the tree, and hands every segment that became full to
@@ -57,7 +57,8 @@ impl Planner {
     }
 }
 
-fn synthesis() -> Segment {
+/// The last segment of a plan.
+pub(super) fn synthesis() -> Segment {
     Segment {
         id: SegmentId("synthesis-1".to_string()),
         kind: SegmentKind::Synthesis,
@@ -72,7 +73,7 @@ fn synthesis() -> Segment {
 }
 
 /// What the plan record sums up.
-struct Sum {
+pub(super) struct Sum {
     id: PlanId,
     segments: u64,
     chunks: u64,
@@ -80,18 +81,29 @@ struct Sum {
 }
 
 impl Sum {
+    /// Of no segments yet.
+    pub fn new(policy: &Policy) -> Result<Self> {
+        Ok(Sum { id: PlanId::new(policy)?, segments: 0, chunks: 0, tokens: Tokens(0) })
+    }
+
+    /// Counts a segment.
+    pub fn add(&mut self, segment: &Segment) {
+        self.id.add(segment);
+        self.segments += 1;
+        self.chunks += segment.chunks.len() as u64;
+        self.tokens += segment.tokens;
+    }
+
     /// Counts each segment before it is emitted.
     fn before<'a>(&'a mut self, emit: Emit<'a>) -> impl FnMut(Segment) -> Result<()> + 'a {
         move |segment| {
-            self.id.add(&segment);
-            self.segments += 1;
-            self.chunks += segment.chunks.len() as u64;
-            self.tokens += segment.tokens;
+            self.add(&segment);
             emit(segment)
         }
     }
 
-    fn plan(&self, repos: Vec<PlanRepo>) -> Plan {
+    /// The record.
+    pub fn plan(&self, repos: Vec<PlanRepo>) -> Plan {
         Plan {
             id: self.id.finish(),
             segments: self.segments,

@@ -48,6 +48,20 @@ impl Default for PolicyOptions {
 }
 
 impl PolicyOptions {
+    /// What was asked for when this policy was made.
+    pub fn of(policy: &Policy) -> Self {
+        PolicyOptions {
+            context_window: policy.context_window.0,
+            fixed_prompt: policy.fixed_prompt.0,
+            reserve: policy.reserve.0,
+            safety_ppm: policy.safety_ppm,
+            tokenizer: policy.tokenizer.clone(),
+            page: policy.page,
+            order: policy.order.clone(),
+            scope: policy.scope.clone(),
+        }
+    }
+
     /// The policy: `segment_budget = floor((context_window - fixed_prompt - reserve) * (1 -
     /// safety))`, 0 when the window does not even hold prompt and reserve.
     ///

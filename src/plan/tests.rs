@@ -30,6 +30,8 @@ pub(super) fn stream(repos: &[Vec<(u64, Vec<Drawn>)>]) -> Vec<Chunk> {
                     frame_tokens: Tokens(*frame),
                     piece: *piece,
                     complete: false,
+                    body_hash: None,
+                    file_hash: None,
                 });
             }
         }

@@ -13,6 +13,7 @@ mod plan;
 mod progress;
 mod read;
 mod render;
+mod replan;
 mod run;
 mod signals;
 mod status;

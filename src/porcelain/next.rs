@@ -53,7 +53,7 @@ fn what_now(done: Error, target: &Target, io: &mut Io<'_>) -> Error {
     });
     match stale {
         true => Error::no("done", "every segment is done, and the tree has changed since the plan")
-            .hint(format!("plan what it is now: {}", target.plan_anew())),
+            .hint(format!("let the plan follow it: `{}`", target.plan_command(true))),
         false => done,
     }
 }

@@ -39,6 +39,15 @@ impl Shape {
         self.policy.tokenizer.as_deref()
     }
 
+    /// A stage with these options.
+    pub fn on(&self, stage: Stage, io: &Io<'_>) -> Stage {
+        let typed = self.policy.typed().into_iter();
+        let stage = typed.fold(stage, |stage, (name, value)| stage.arg(name).arg(value));
+        let order = self.order.as_deref().map(|file| io.world.absolute(file));
+        let stage = stage.option("--order", order);
+        self.globs.iter().fold(stage, |stage, glob| stage.arg(format!("--order-glob={glob}")))
+    }
+
     /// Whether anything of it was typed.
     fn is_typed(&self) -> bool {
         self.order.is_some() || !self.policy.typed().is_empty()
@@ -67,7 +76,9 @@ impl Args {
         let options: String = typed.map(|(name, value)| format!(" {name} {value}")).collect();
         match error.code() {
             "planned" => error.map_hints(|hint| {
-                hint.replace("`auwai plan --force`", &format!("`auwai plan --force{options}`"))
+                let with = |command: &str| format!("`{command}{options}`");
+                hint.replace("`auwai plan --force`", &with("auwai plan --force"))
+                    .replace("`auwai replan`", &with("auwai replan"))
             }),
             _ => error,
         }
@@ -87,7 +98,9 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let plan = ensure(args, &target, common, io).map_err(|error| args.again(error))?;
+    let made = ensure(args, &target, common, io).map_err(|error| args.again(error))?;
+    made.hint_replan(&target, io);
+    let plan = made.plan;
     if common.json {
         return crate::record::write(io.out, &plan);
     }
@@ -99,12 +112,39 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     Ok(())
 }
 
+/// A plan that is there.
+pub struct Made {
+    /// It.
+    pub plan: Plan,
+    /// Whether it was there before, with every segment done.
+    finished: bool,
+    /// Whether it was there before, and the tree has changed since it was last looked at.
+    outdated: bool,
+}
+
+impl Made {
+    /// A plan that stays, where another may be wanted, does not stay without a word.
+    fn hint_replan(&self, target: &Target, io: &mut Io<'_>) {
+        let follow = format!("let it follow the tree: `{}`", target.plan_command(true));
+        let anew =
+            format!("or begin anew, with nothing read: `auwai plan --force{}`", target.flag());
+        if self.finished {
+            io.say("auwai", "the plan that is there is finished, and stays");
+            io.hint(&follow);
+            io.hint(&anew);
+        } else if self.outdated {
+            io.say("auwai", "the plan that is there stays, and the tree has changed");
+            io.hint(&follow);
+        }
+    }
+}
+
 /// Makes the plan unless there is one, and returns it.
-pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
+pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Made> {
     if let Some(tokenizer) = args.shape.tokenizer().filter(|_| !args.force) {
         refuse_to_count_anew(tokenizer, target, io)?;
     }
-    scan_all(target.members(), args.shape.tokenizer(), common, io)?;
+    let syncs = scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let status = target.status(io)?;
     let plan = match status.policy.as_ref().filter(|_| !args.shape.is_typed()) {
         // Nothing was said of another plan: this one stays, or is made again as it was.
@@ -113,25 +153,20 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
         None => make(&args.shape, args.force, target, io),
     }
     .map_err(|error| args.refused(error))?;
-    warn(&plan, &status, target, io);
-    Ok(plan)
+    warn(&plan, &status, io);
+    let changed = syncs.iter().any(|sync| sync.chunks_added + sync.chunks_removed > 0);
+    let existing = plan.existing == Some(true);
+    let (finished, outdated) = (existing && status.is_finished(), existing && changed);
+    Ok(Made { plan, finished, outdated })
 }
 
-/// Says what a plan costs, or that it is finished. `before` is how things stood before it.
-fn warn(plan: &Plan, before: &Status, target: &Target, io: &mut Io<'_>) {
+/// Says what a plan costs. `before` is how things stood before it.
+fn warn(plan: &Plan, before: &Status, io: &mut Io<'_>) {
     let read = before.chunks.complete;
-    match plan.existing {
-        Some(true) if before.is_finished() => {
-            io.say("auwai", "the plan that is there is finished, and stays");
-            io.hint(&format!("plan what the tree is now: {}", target.plan_anew()));
-        }
-        Some(true) => {}
-        _ if read > 0 => {
-            let (chunks, do_not) = (count(read, "chunk"), agree(read, "does", "do"));
-            let was = agree(read, "was", "were");
-            io.say("auwai", &format!("{chunks} that {was} read {do_not} not count any more"));
-        }
-        _ => {}
+    if plan.existing != Some(true) && read > 0 {
+        let (chunks, do_not) = (count(read, "chunk"), agree(read, "does", "do"));
+        let was = agree(read, "was", "were");
+        io.say("auwai", &format!("{chunks} that {was} read {do_not} not count any more"));
     }
 }
 
@@ -173,8 +208,8 @@ fn make(shape: &Shape, force: bool, target: &Target, io: &mut Io<'_>) -> Result<
     adopted(Pipeline::start(&stages, io)?, io)
 }
 
-/// What `adopt`, at the end of a pipeline, says.
-fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
+/// What `adopt` or `replan`, at the end of a pipeline, says.
+pub fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
     let mut plan = None;
     pipeline.records(io, |record, _| {
         if let Record::Plan(made) = record {
@@ -188,17 +223,12 @@ fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.
 pub fn plan_stage(shape: &Shape, target: &Target, io: &Io<'_>) -> Stage {
     let mut plan = stage(["auwai-plan"]);
-    for (name, value) in shape.policy.typed() {
-        plan = plan.arg(name).arg(value);
-    }
     for member in target.members() {
         for dir in &member.only {
             plan = plan.arg("--scope").arg(format!("{}/{}", member.name, dir.display()));
         }
     }
-    let order = shape.order.as_deref().map(|file| io.world.absolute(file));
-    let plan = plan.option("--order", order);
-    shape.globs.iter().fold(plan, |plan, glob| plan.arg(format!("--order-glob={glob}")))
+    shape.on(plan, io)
 }
 
 fn tell(plan: &Plan, finished: bool, target: &Target, io: &mut Io<'_>) -> Result<()> {

@@ -5,10 +5,12 @@ mod feed;
 mod queue;
 
 use std::ffi::OsString;
+use std::sync::Mutex;
 
 use super::options::Common;
 use super::plan;
 use super::progress::Bar;
+use super::replan;
 use super::signals::Forward;
 use super::target::Target;
 use super::trace;
@@ -16,7 +18,7 @@ use super::verify;
 use crate::cli::{Io, allow_open_files};
 use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
-use crate::record::{Plan, Status};
+use crate::record::Status;
 use crate::visible::quote;
 use crate::workspace::Lock;
 use queue::Queue;
@@ -30,8 +32,9 @@ pub use queue::is_worker;
 /// and goes on. Any other status stops the run after the segments in flight, and so does status 0
 /// with input left. Nothing is complete before COMMAND has ended well.
 ///
-/// Makes a plan first when there is none. After the last segment comes the synthesis, with the
-/// findings as input, and then the verdict of `auwai verify`. Stopped and started again, it goes on
+/// Makes a plan first when there is none; one that is there follows the tree, as by `auwai replan`,
+/// first and whenever all of it is read, until the tree stands still. Then comes the synthesis, with
+/// the findings as input, and then the verdict of `auwai verify`. Stopped and started again, it goes on
 /// where it was. auwai itself calls no model.
 ///
 /// Exit status: 0 everything is read and every segment is done; 1 something is left, or another
@@ -65,11 +68,47 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     make_room(args.jobs)?;
     // Before the plan: `--force` must not take it from under a run that is at work.
     let _lock = hold(&target)?;
-    let plan = plan::ensure(&args.plan, &target, common, io).map_err(|error| {
+    let made = plan::ensure(&args.plan, &target, common, io).map_err(|error| {
         error.map_hints(|hint| hint.replace("`auwai next`", &format!("`{}`", args.again(&target))))
     })?;
-    read_all(args, &target, &plan, common, io)?;
+    if made.plan.existing == Some(true) {
+        follow(&target, common, io)?;
+    }
+    read_until_still(args, &target, common, io)?;
     conclude(args, &target, common, io)
+}
+
+/// How often at most the plan follows the tree: a command that writes into the tree at every call
+/// would have no end.
+const ROUNDS: u32 = 16;
+
+/// The segment that has to wait for all others, and for the tree.
+const SYNTHESIS: &str = "synthesis-1";
+
+/// Reads what is planned and lets the plan follow the tree, until that changes nothing; then the
+/// synthesis.
+fn read_until_still(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
+    let left = Mutex::new(vec![SYNTHESIS.to_string()]);
+    for _ in 0..ROUNDS {
+        read_all(args, target, &left, common, io)?;
+        if !follow(target, common, io)? {
+            break;
+        }
+    }
+    if let Ok(mut left) = left.lock() {
+        left.retain(|id| id != SYNTHESIS);
+    }
+    read_all(args, target, &left, common, io)
+}
+
+/// Lets the plan follow the tree; whether anything changed.
+fn follow(target: &Target, common: &Common, io: &mut Io<'_>) -> Result<bool> {
+    let plan = replan::follow(&plan::Shape::default(), target, common, io)?;
+    if plan.existing == Some(true) {
+        return Ok(false);
+    }
+    io.say("auwai", &format!("the plan follows the tree: {}", replan::changes(&plan)));
+    Ok(true)
 }
 
 /// Files that a run has open beside its jobs, and for each job: pipes to and from the command and
@@ -91,20 +130,21 @@ fn make_room(jobs: u16) -> Result<()> {
     .hint(format!("or allow more: `ulimit -n {wanted}`")))
 }
 
-/// Every segment through the command. A signal stops what is in flight, which goes back unread, and
+/// Every segment that waits through the command, but for those of `left`. A signal stops what is in flight, which goes back unread, and
 /// then ends this process.
 fn read_all(
     args: &Args,
     target: &Target,
-    plan: &Plan,
+    left: &Mutex<Vec<String>>,
     common: &Common,
     io: &mut Io<'_>,
 ) -> Result<()> {
     let signals = Forward::new()?;
-    let queue = Queue::new(target, &signals);
+    let queue = Queue::new(target, &signals, left);
     queue.release_stale(io)?;
     let title = format!("reading {}", target.workspace().name());
-    let bar = Bar::of(common.progress, io, &title, plan.segments);
+    let pending = target.status(io)?.segments.unwrap_or_default().pending;
+    let bar = Bar::of(common.progress, io, &title, pending);
     let worked = work(args, target, &queue, &bar, io);
     bar.clear();
     if signals.caught().is_some() {

@@ -111,16 +111,10 @@ impl Target {
         })
     }
 
-    /// The command that plans what the tree is now in the place of the plan that is there, and what it
-    /// costs.
-    pub fn plan_anew(&self) -> String {
-        format!("`{}` (nothing counts as read under the new plan)", self.plan_command(true))
-    }
-
-    /// The command that plans what the tree is now: over the plan that is there, if one is.
+    /// The command that plans what the tree is now; with a plan there, it follows the tree.
     pub fn plan_command(&self, planned: bool) -> String {
-        let force = if planned { " --force" } else { "" };
-        format!("auwai plan{force}{}", self.flag())
+        let verb = if planned { "replan" } else { "plan" };
+        format!("auwai {verb}{}", self.flag())
     }
 
     /// Tells `print` which commands to suggest, when the default ones would miss what was typed;

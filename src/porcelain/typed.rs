@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::visible::quote;
 
 /// The verbs of `auwai` that act on a full read.
-const ACTING: [&str; 9] =
-    ["plan", "next", "read", "done", "status", "verify", "unread", "run", "why"];
+const ACTING: [&str; 10] =
+    ["plan", "next", "read", "done", "status", "verify", "unread", "replan", "run", "why"];
 
 /// Those that act as a reader.
 const READING: [&str; 3] = ["next", "read", "done"];

@@ -1,7 +1,7 @@
 //! The verbs of a full read: the same under `auwai` and under `auwai workspace fullread`.
 
 use super::options::Common;
-use super::{done, next, plan, read, run, status, verify};
+use super::{done, next, plan, read, replan, run, status, verify};
 use crate::cli::Io;
 use crate::error::Result;
 
@@ -16,6 +16,7 @@ pub enum FullreadVerb {
     Status(status::Args),
     Verify(verify::Args),
     Unread(verify::UnreadArgs),
+    Replan(replan::Args),
     Run(run::Args),
 }
 
@@ -41,6 +42,7 @@ impl FullreadVerb {
             FullreadVerb::Status(args) => status::run(args, common, io),
             FullreadVerb::Verify(args) => verify::run(args, common, io),
             FullreadVerb::Unread(args) => verify::run_unread(args, common, io),
+            FullreadVerb::Replan(args) => replan::run(args, common, io),
             FullreadVerb::Run(args) => run::run(args, common, io),
         }
     }

@@ -114,12 +114,11 @@ impl Answer {
                 .hint("let them be read (`chmod`), or leave them out by a line in .auwai-ignore"));
         }
         let command = match (&self.status.plan, self.waiting) {
-            (Some(_), true) => format!("`auwai next{}`", target.flag()),
-            (Some(_), false) => target.plan_anew(),
-            (None, _) => format!("`{}`", target.plan_command(false)),
+            (Some(_), true) => format!("auwai next{}", target.flag()),
+            (plan, _) => target.plan_command(plan.is_some()),
         };
         Err(Error::no("unread", format!("{} unread", is_or_are(self.rows)))
-            .hint(format!("go on with {command}")))
+            .hint(format!("go on with `{command}`")))
     }
 }
 

@@ -137,7 +137,7 @@ fn run_remove(remove: &Remove, common: &Common, io: &mut Io<'_>) -> Result<()> {
         let (chunks, name) = (count(repo.chunks, "chunk"), &member.name);
         let path = quote(&member.path);
         io.say("auwai", &format!("the plan still has {chunks} of '{name}'"));
-        io.hint(&format!("plan without it: {}", target.plan_anew()));
+        io.hint(&format!("plan without it: `{}`", target.plan_command(true)));
         io.hint(&format!(
             "or take it in again: `auwai workspace add {path} --as {name}{}`",
             target.flag()

@@ -106,7 +106,7 @@ hint: see what becomes of it and why: `auwai why new.rs`
         str![[r#"
 exit 3
 auwai: 'new.rs' is not in the plan, so it cannot be marked
-hint: plan what the tree is now: `auwai plan --force` (nothing counts as read under the new plan); or see it without a mark: `auwai-ledger show --repo w=[W] new.rs | auwai-ledger print`
+hint: let the plan follow the tree: `auwai replan`; or see it without a mark: `auwai-ledger show --repo w=[W] new.rs | auwai-ledger print`
 
 "#]]
     );
@@ -130,7 +130,7 @@ fn of_a_changed_file_what_stands_is_printed_and_marked() {
         str![[r#"
 exit 3
 auwai: 1 chunk has changed since the plan
-hint: plan what the tree is now: `auwai plan --force` (nothing counts as read under the new plan)
+hint: let the plan follow the tree: `auwai replan`
 
 "#]]
     );
@@ -147,7 +147,7 @@ fn a_chunk_that_changed_since_the_plan() {
         str![[r#"
 exit 3
 auwai: 3 chunks have changed since the plan
-hint: plan what the tree is now: `auwai plan --force` (nothing counts as read under the new plan)
+hint: let the plan follow the tree: `auwai replan`
 
 "#]]
     );

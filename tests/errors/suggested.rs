@@ -106,7 +106,7 @@ auwai: 3 chunks that were read do not count any more
         str![[r#"
 exit 1
 auwai: 5 parts are unread
-hint: go on with `auwai plan --force` (nothing counts as read under the new plan)
+hint: go on with `auwai replan`
 
 "#]]
     );
@@ -122,7 +122,8 @@ fn what_follows_a_finished_plan() {
         str![[r#"
 exit 0
 auwai: the plan that is there is finished, and stays
-hint: plan what the tree is now: `auwai plan --force -W demo` (nothing counts as read under the new plan)
+hint: let it follow the tree: `auwai replan -W demo`
+hint: or begin anew, with nothing read: `auwai plan --force -W demo`
 
 "#]]
     );
@@ -142,7 +143,7 @@ hint: prove it: `auwai verify`
         str![[r#"
 exit 1
 auwai: every segment is done, and the tree has changed since the plan
-hint: plan what it is now: `auwai plan --force` (nothing counts as read under the new plan)
+hint: let the plan follow it: `auwai replan`
 
 "#]]
     );
@@ -321,7 +322,7 @@ fn a_repository_that_the_plan_has_is_removed() {
         str![[r#"
 exit 0
 auwai: the plan still has 4 chunks of 'r'
-hint: plan without it: `auwai plan --force -W demo` (nothing counts as read under the new plan)
+hint: plan without it: `auwai replan -W demo`
 hint: or take it in again: `auwai workspace add [W]/r --as r -W demo`
 
 "#]]
@@ -339,7 +340,7 @@ fn a_run_that_is_refused_for_another_window_says_how_to_go_on() {
         str![[r#"
 exit 1
 auwai: there is a plan under another policy, with 3 segments not done
-hint: go on with it: `auwai run -- wc -w`; or begin anew, with nothing read: `auwai plan --force --context-window 20000`
+hint: go on with it: `auwai run -- wc -w`; or divide anew what is unread: `auwai replan --context-window 20000`; or begin anew, with nothing read: `auwai plan --force --context-window 20000`
 
 "#]]
     );

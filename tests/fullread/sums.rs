@@ -38,7 +38,7 @@ fn without_a_plan_the_rows_say_plan() {
     site.ok(&["plan"]);
     site.write("a/new.rs", "2\n");
     let told = site.run(&["verify"]).expect_code(1);
-    assert!(told.text().contains("  (auwai plan --force)\n"), "{}", told.text());
+    assert!(told.text().contains("  (auwai replan)\n"), "{}", told.text());
 }
 
 #[test]

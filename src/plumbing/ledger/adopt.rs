@@ -4,7 +4,7 @@ use super::target::{FullReadOptions, owner};
 use crate::cli::Io;
 use crate::error::Result;
 use crate::record::{self, End, Plan, path_to_wire};
-use crate::store::coverage::{Adopted, Coverage, fullread_path, ledger_path};
+use crate::store::coverage::{Coverage, fullread_path, ledger_path};
 use crate::workspace::Workspace;
 
 /// Make the plan on standard input the plan in force
@@ -31,11 +31,12 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     if !adopted.existing {
         super::warn_export(coverage.export(owner(&workspace)), io);
     }
-    record::write(io.out, &located(adopted, &workspace))?;
+    record::write(io.out, &located(adopted.plan, adopted.existing, &workspace))?;
     record::write(io.out, &End { of: "plan".to_string(), count: 1 })
 }
 
-fn located(adopted: Adopted, workspace: &Workspace) -> Plan {
+/// A plan that is in force, and where all of it is.
+pub(super) fn located(plan: Plan, existing: bool, workspace: &Workspace) -> Plan {
     let dir = workspace.fullread_dir();
     let (root, root_b64) = path_to_wire(workspace.root());
     let (coverage, coverage_b64) = path_to_wire(&ledger_path(&dir));
@@ -48,7 +49,7 @@ fn located(adopted: Adopted, workspace: &Workspace) -> Plan {
         coverage_b64,
         fullread: Some(fullread),
         fullread_b64,
-        existing: Some(adopted.existing),
-        ..adopted.plan
+        existing: Some(existing),
+        ..plan
     }
 }

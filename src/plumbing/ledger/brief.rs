@@ -15,6 +15,8 @@ use crate::visible::quote_path;
 pub(super) struct Brief<'a> {
     /// The segment and its place.
     pub placed: &'a Placed,
+    /// Which segment of the plan it is, from 1.
+    pub rank: u64,
     /// How many segments the plan has.
     pub of: u64,
     /// The workspace's name.
@@ -45,9 +47,9 @@ pub(super) fn brief(it: &Brief<'_>) -> String {
 
 fn place(it: &Brief<'_>) -> String {
     let (segment, plan) = (&it.placed.segment, it.plan.get(..12).unwrap_or(it.plan));
-    let (seq, of, workspace) = (it.placed.seq, it.of, it.workspace);
+    let (rank, of, workspace) = (it.rank, it.of, it.workspace);
     let mut out =
-        format!("{}: segment {seq} of {of} in workspace {workspace}, plan {plan}\n", segment.id);
+        format!("{}: segment {rank} of {of} in workspace {workspace}, plan {plan}\n", segment.id);
     if segment.kind == SegmentKind::Read {
         let tokens = count(segment.tokens.0, "token");
         let chunks = count(segment.chunks.len() as u64, "chunk");
@@ -141,6 +143,7 @@ mod tests {
     fn words(placed: &Placed, reader: &str) -> String {
         let fixed_prompt = Tokens(4096);
         brief(&Brief {
+            rank: 3,
             placed,
             of: 12,
             workspace: "demo",

@@ -17,6 +17,10 @@ use crate::text::{Encoding, Extent, Tokenizer, frame_tokens, shown_tokens};
 pub struct Args {
     #[command(flatten)]
     of: ReadingOptions,
+    /// Write the hashes of each chunk and its file too, by which `auwai-ledger replan` knows what has
+    /// moved
+    #[arg(long)]
+    hashes: bool,
 }
 
 /// Runs the verb.
@@ -26,7 +30,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     for source in reading.sources() {
         let ledger = source.ledger()?;
         record::write(io.out, &source.record(&ledger)?)?;
-        count += write_chunks(source, &ledger, &reading, io)?;
+        count += write_chunks(source, &ledger, &reading, args.hashes, io)?;
     }
     record::write(io.out, &End { of: "chunk".into(), count })
 }
@@ -35,6 +39,7 @@ fn write_chunks(
     source: &Source,
     ledger: &Ledger,
     reading: &Reading,
+    hashes: bool,
     io: &mut Io<'_>,
 ) -> Result<u64> {
     let tokenizer = super::tokenizer_of(ledger)?;
@@ -49,7 +54,8 @@ fn write_chunks(
         for (ord, cut) in cuts.iter().enumerate() {
             let complete = done.contains(&cut.id);
             let frame = costs.of(cut.piece);
-            record::write(io.out, &chunk(&source.name, &row, ord as u64, cut, frame, complete))?;
+            let chunk = chunk(&source.name, &row, ord as u64, cut, frame, complete);
+            record::write(io.out, &if hashes { hashed(chunk, &row, cut) } else { chunk })?;
         }
         count += cuts.len() as u64;
         Ok(())
@@ -108,5 +114,13 @@ fn chunk(
         frame_tokens,
         piece: cut.piece,
         complete,
+        body_hash: None,
+        file_hash: None,
     }
+}
+
+/// A chunk with its hashes.
+fn hashed(chunk: Chunk, row: &Row, cut: &Cut) -> Chunk {
+    let hex = |hash: [u8; 32]| blake3::Hash::from_bytes(hash).to_hex().to_string();
+    Chunk { body_hash: Some(hex(cut.body)), file_hash: row.hash.map(hex), ..chunk }
 }

@@ -48,6 +48,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let in_force = coverage.in_force()?;
     let words = brief(&Brief {
         placed: &placed,
+        rank: coverage.rank(&placed)?,
         of: coverage.counters()?.segments.total,
         workspace: workspace.name(),
         plan: &in_force.plan.id,

@@ -154,7 +154,7 @@ fn next<R: std::io::BufRead>(
 
 const INDEX_HINT: &str = "what came before it is marked; bring the index up to date: `auwai index`";
 
-const HINT: &str = "what came before it is marked; plan what the tree is now: `auwai plan --force` (nothing counts as read under the new plan)";
+const HINT: &str = "what came before it is marked; let the plan follow the tree: `auwai replan`";
 
 /// Marks a group; what came before an unknown chunk stands.
 fn mark(coverage: &mut Coverage, group: Vec<Arrived>, marking: &Marking, at: &str) -> Result<()> {

@@ -12,6 +12,7 @@ mod not_text;
 pub mod print;
 mod reading;
 mod release;
+mod replan;
 mod scan;
 mod segments;
 mod show;
@@ -52,6 +53,7 @@ enum Verb {
     Why(why::Args),
     Chunks(chunks::Args),
     Adopt(adopt::Args),
+    Replan(replan::Args),
     Segments(segments::Args),
     Claim(claim::Args),
     Release(release::Args),
@@ -80,6 +82,7 @@ impl Tool for Ledger {
             Verb::Why(args) => why::run(args, io),
             Verb::Chunks(args) => chunks::run(args, io),
             Verb::Adopt(args) => adopt::run(args, io),
+            Verb::Replan(args) => replan::run(args, io),
             Verb::Segments(args) => segments::run(args, io),
             Verb::Claim(args) => claim::run(args, io),
             Verb::Release(args) => release::run(args, io),
@@ -105,6 +108,7 @@ impl Verb {
             Verb::Why(_) => "why",
             Verb::Chunks(_) => "chunks",
             Verb::Adopt(_) => "adopt",
+            Verb::Replan(_) => "replan",
             Verb::Segments(_) => "segments",
             Verb::Claim(_) => "claim",
             Verb::Release(_) => "release",
@@ -123,8 +127,7 @@ impl Verb {
 const TYPED: &str = "auwai-ledger VERB";
 
 /// What to do when a chunk is not any more what was planned.
-const CHANGED_HINT: &str =
-    "plan what the tree is now: `auwai plan --force` (nothing counts as read under the new plan)";
+const CHANGED_HINT: &str = "let the plan follow the tree: `auwai replan`";
 
 /// `fullread.json` is for people and never read back: that it cannot be written is worth a word and
 /// no more.

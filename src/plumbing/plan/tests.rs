@@ -326,9 +326,3 @@ fn tokens_of_two_tokenizers_are_not_added_up() {
     assert_eq!(error.code(), "bad-input");
     assert!(error.to_string().starts_with("-:2: repository 'b' is counted with o200k_base"));
 }
-
-#[test]
-fn an_order_without_an_end_is_refused_and_not_cut_short() {
-    let error = read_order(Path::new("/dev/zero")).unwrap_err();
-    assert_eq!((error.code(), error.hints().len()), ("bad-input", 1));
-}

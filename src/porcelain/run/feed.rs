@@ -39,6 +39,11 @@ pub fn work(
     let worker = Worker { reader, command, again, target, queue };
     while let Some(segment) = queue.next(reader, io).inspect_err(|_| queue.stop())? {
         if let Err(error) = worker.feed(&segment, io) {
+            // The file has changed since the plan: nothing of the segment counts, and the run goes on.
+            if error.code() == "changed" {
+                queue.pass_over(&segment.id, reader, io)?;
+                continue;
+            }
             queue.stop();
             // What cannot be given back is told less urgently than what failed before.
             let _ = queue.release(&segment.id, reader, io);

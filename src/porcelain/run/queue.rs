@@ -27,14 +27,17 @@ pub struct Queue<'a> {
     target: &'a Target,
     signals: &'a Forward,
     /// Segments that the command left unread, not to be handed out again in this run.
-    left: Mutex<Vec<String>>,
+    left: &'a Mutex<Vec<String>>,
+    /// Segments of which something has changed, not to be handed out before the plan has followed.
+    changed: Mutex<Vec<String>>,
     stop: AtomicBool,
 }
 
 impl<'a> Queue<'a> {
-    /// A queue over the plan.
-    pub fn new(target: &'a Target, signals: &'a Forward) -> Self {
-        Queue { target, signals, left: Mutex::default(), stop: AtomicBool::new(false) }
+    /// A queue over the plan, but for the segments that are `left`.
+    pub fn new(target: &'a Target, signals: &'a Forward, left: &'a Mutex<Vec<String>>) -> Self {
+        let (changed, stop) = (Mutex::default(), AtomicBool::new(false));
+        Queue { target, signals, left, changed, stop }
     }
 
     /// What passes signals on to the run's commands.
@@ -58,7 +61,8 @@ impl<'a> Queue<'a> {
             return Ok(None);
         }
         let claim = self.target.ledger("claim").arg("--reader").arg(reader);
-        let left = self.left.lock().map_err(|_| poisoned())?.clone();
+        let mut left = self.left.lock().map_err(|_| poisoned())?.clone();
+        left.extend(self.changed.lock().map_err(|_| poisoned())?.iter().cloned());
         let claim = left.iter().fold(claim, |claim, id| claim.arg("--except").arg(id));
         match collect_records(&[claim], io) {
             Ok(records) => Ok(records.into_iter().find_map(|record| match record {
@@ -73,6 +77,12 @@ impl<'a> Queue<'a> {
     /// Leaves a segment unread, and does not hand it out again.
     pub fn leave(&self, segment: &SegmentId, reader: &str, io: &mut Io<'_>) -> Result<()> {
         self.left.lock().map_err(|_| poisoned())?.push(segment.to_string());
+        self.release(segment, reader, io)
+    }
+
+    /// Gives back a segment that is not any more what was planned.
+    pub fn pass_over(&self, segment: &SegmentId, reader: &str, io: &mut Io<'_>) -> Result<()> {
+        self.changed.lock().map_err(|_| poisoned())?.push(segment.to_string());
         self.release(segment, reader, io)
     }
 

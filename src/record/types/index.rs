@@ -119,6 +119,12 @@ pub struct Chunk {
     pub piece: bool,
     /// Whether it has been read, by the ledger that was asked.
     pub complete: bool,
+    /// BLAKE3 of its bytes in hex; written by `chunks --hashes` alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub body_hash: Option<String>,
+    /// BLAKE3 of the file's bytes in hex; written by `chunks --hashes` alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file_hash: Option<String>,
 }
 
 /// A chunk's text.

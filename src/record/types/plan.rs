@@ -138,28 +138,37 @@ pub struct Plan {
     pub tokens: Tokens,
     /// The repositories, by name.
     pub repos: Vec<PlanRepo>,
-    /// The workspace's name; added by `adopt`.
+    /// The workspace's name; added by `adopt` and `replan`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub workspace: Option<String>,
-    /// The workspace's root; added by `adopt`.
+    /// The workspace's root; added by `adopt` and `replan`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub root: Option<String>,
     /// The root's path in base64, only when not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub root_b64: Option<String>,
-    /// Where the coverage ledger is; added by `adopt`.
+    /// Where the coverage ledger is; added by `adopt` and `replan`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub coverage: Option<String>,
     /// The ledger's path in base64, only when not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub coverage_b64: Option<String>,
-    /// Where `fullread.json` is; added by `adopt`.
+    /// Where `fullread.json` is; added by `adopt` and `replan`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fullread: Option<String>,
     /// The file's path in base64, only when not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub fullread_b64: Option<String>,
-    /// Whether the plan was there before and nothing was changed; added by `adopt`.
+    /// Whether the plan was there before and nothing was changed; added by `adopt` and `replan`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub existing: Option<bool>,
+    /// Chunks that came into the plan; added by `replan`, absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub added: Option<u64>,
+    /// Chunks that left the plan; added by `replan`, absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub removed: Option<u64>,
+    /// Reads that chunks which came took over; added by `replan`, absent when none did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub moved: Option<u64>,
 }

@@ -87,6 +87,7 @@ fn take<R: BufRead>(
         "INSERT INTO plans (generation, plan_id, policy, plan, created_at) VALUES (?, ?, ?, ?, ?)",
         params![generation, plan.id, to_json(&policy)?, to_json(&plan)?, at],
     )?;
+    note_revision(tx, &loader.counters, &plan.id, at)?;
     Ok(Adopted { plan, existing: false, finished: loader.counters.finished() })
 }
 
@@ -106,6 +107,7 @@ fn keep(tx: &Transaction<'_>, policy: &Policy, before: &Counters) -> Work<Adopte
     };
     let error = Error::no("planned", message)
         .hint("go on with it: `auwai next`")
+        .hint("or divide anew what is unread: `auwai replan`")
         .hint("or begin anew, with nothing read: `auwai plan --force`");
     Err(error.into())
 }
@@ -120,10 +122,26 @@ fn clear(tx: &Transaction<'_>) -> Work<()> {
         "segment_progress",
         "queue",
         "claims",
+        "marks",
     ];
     for table in tables {
         tx.execute(&format!("DELETE FROM {table}"), [])?;
     }
+    Ok(())
+}
+
+/// Keeps which plan a revision is, for good.
+pub(super) fn note_revision(
+    tx: &Transaction<'_>,
+    counters: &Counters,
+    plan: &str,
+    at: &str,
+) -> Work<()> {
+    let (generation, revision) = (counters.generation, counters.revision);
+    tx.execute(
+        "INSERT INTO revisions (generation, revision, plan_id, made_at) VALUES (?, ?, ?, ?)",
+        params![generation.cast_signed(), revision.cast_signed(), plan, at],
+    )?;
     Ok(())
 }
 

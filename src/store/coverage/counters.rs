@@ -21,6 +21,10 @@ pub struct Counters {
     pub tokens: Done,
     /// About how long `fullread.json` is, in bytes.
     pub export_bytes: u64,
+    /// How often the plan was revised, plus one.
+    pub revision: u64,
+    /// The number of the last read segment that there ever was under this plan.
+    pub last_read: u64,
 }
 
 impl Counters {
@@ -38,7 +42,8 @@ pub(super) fn load(c: &Connection) -> Work<Counters> {
 /// The totals; `None` without a plan.
 pub(super) fn find(c: &Connection) -> Work<Option<Counters>> {
     let sql = "SELECT generation, pending, active, done, read_segments_left, chunks_planned,
-        chunks_complete, tokens_planned, tokens_complete, export_bytes FROM counters";
+        chunks_complete, tokens_planned, tokens_complete, export_bytes, revision, last_read
+        FROM counters";
     let row = c.query_row(sql, [], |row| {
         let number = |at| row.get::<_, i64>(at).map(i64::cast_unsigned);
         let (pending, active, done) = (number(1)?, number(2)?, number(3)?);
@@ -49,6 +54,8 @@ pub(super) fn find(c: &Connection) -> Work<Option<Counters>> {
             chunks: Done { planned: number(5)?, complete: number(6)? },
             tokens: Done { planned: number(7)?, complete: number(8)? },
             export_bytes: number(9)?,
+            revision: number(10)?,
+            last_read: number(11)?,
         })
     });
     Ok(row.optional()?)
@@ -58,7 +65,7 @@ pub(super) fn find(c: &Connection) -> Work<Option<Counters>> {
 pub(super) fn store(tx: &Transaction<'_>, counters: &Counters) -> Work<()> {
     let c = counters;
     tx.execute(
-        "INSERT OR REPLACE INTO counters VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO counters VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             c.generation.cast_signed(),
             c.segments.pending.cast_signed(),
@@ -70,6 +77,8 @@ pub(super) fn store(tx: &Transaction<'_>, counters: &Counters) -> Work<()> {
             c.tokens.planned.cast_signed(),
             c.tokens.complete.cast_signed(),
             c.export_bytes.cast_signed(),
+            c.revision.cast_signed(),
+            c.last_read.cast_signed(),
         ],
     )?;
     Ok(())

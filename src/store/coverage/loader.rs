@@ -15,6 +15,9 @@ use crate::store::db::{Fault, Work};
 /// About what a segment costs in `fullread.json` beside its lists, in bytes.
 const EXPORT_OVERHEAD: usize = 160;
 
+const PLACE: &str =
+    "INSERT INTO places (repo_no, chunk, seq, tokens, added) VALUES (?, ?, ?, ?, ?)";
+
 /// How many chunks wait for each other: about 32 MiB.
 const BATCH: usize = 1 << 20;
 
@@ -38,6 +41,7 @@ pub(super) struct Loader<'tx> {
     paths: Vec<RepoPath>,
     chunk: Statement<'tx>,
     place: Statement<'tx>,
+    revision: u64,
     /// The totals so far.
     pub counters: Counters,
 }
@@ -51,8 +55,28 @@ impl<'tx> Loader<'tx> {
             waiting: Vec::new(),
             paths: Vec::new(),
             chunk: tx.prepare("INSERT INTO chunks (repo, chunk_id, path) VALUES (?, ?, ?)")?,
-            place: tx.prepare("INSERT INTO places VALUES (?, ?, ?, ?)")?,
-            counters: Counters { generation, ..Counters::default() },
+            place: tx.prepare(PLACE)?,
+            revision: 1,
+            counters: Counters { generation, revision: 1, ..Counters::default() },
+        })
+    }
+
+    /// Goes on with a generation, in its `revision`: a chunk that is planned already gets another
+    /// place and keeps what else is known of it. `repos` are its repositories in their order.
+    pub fn resume(tx: &'tx Transaction<'tx>, repos: Vec<String>, revision: u64) -> Work<Self> {
+        let place = format!(
+            "{PLACE} ON CONFLICT DO UPDATE SET seq = excluded.seq, tokens = excluded.tokens"
+        );
+        let chunk = "INSERT OR IGNORE INTO chunks (repo, chunk_id, path) VALUES (?, ?, ?)";
+        Ok(Loader {
+            tx,
+            repos,
+            waiting: Vec::new(),
+            paths: Vec::new(),
+            chunk: tx.prepare(chunk)?,
+            place: tx.prepare(&place)?,
+            revision,
+            counters: Counters::default(),
         })
     }
 
@@ -82,24 +106,27 @@ impl<'tx> Loader<'tx> {
         }
         for row in &self.waiting {
             let chunk = row.chunk.0.cast_signed();
-            self.place.execute(params![row.repo_no, chunk, row.seq, row.tokens])?;
+            let added = self.revision.cast_signed();
+            self.place.execute(params![row.repo_no, chunk, row.seq, row.tokens, added])?;
         }
         self.waiting.clear();
         self.paths.clear();
         Ok(())
     }
 
-    fn push_segment(&mut self, seq: i64, segment: &Segment) -> Work<()> {
+    /// Adds a segment without its chunks.
+    pub fn push_segment(&mut self, seq: i64, segment: &Segment) -> Work<()> {
         let (id, tx) = (&segment.id.0, self.tx);
-        let (chunks, files) = (to_json(&segment.chunks)?, to_json(&segment.files)?);
-        let tokens = to_json(&segment.chunk_tokens)?;
+        let lists = Lists::of(segment)?;
         let unread = segment.chunks.len() as u64;
-        self.counters.export_bytes += (chunks.len() + files.len() + EXPORT_OVERHEAD) as u64;
+        self.counters.export_bytes += lists.exported();
+        self.counters.last_read = self.counters.last_read.max(number(id));
         let status = SegmentStatus::Pending.as_str();
         tx.prepare_cached("INSERT INTO segments (segment_id, status, tokens) VALUES (?, ?, ?)")?
             .execute(params![id, status, segment.tokens.0.cast_signed()])?;
-        tx.prepare_cached("INSERT INTO segment_records VALUES (?, ?, ?, ?, ?, ?)")?
-            .execute(params![seq, id, segment.kind.as_str(), chunks, tokens, files])?;
+        tx.prepare_cached("INSERT INTO segment_records VALUES (?, ?, ?, ?, ?, ?)")?.execute(
+            params![seq, id, segment.kind.as_str(), lists.chunks, lists.tokens, lists.files],
+        )?;
         tx.prepare_cached("INSERT INTO segment_progress VALUES (?, ?)")?
             .execute([seq, unread.cast_signed()])?;
         if segment.kind == SegmentKind::Read {
@@ -109,7 +136,8 @@ impl<'tx> Loader<'tx> {
         Ok(())
     }
 
-    fn push_chunks(&mut self, seq: i64, segment: &Segment) -> Work<()> {
+    /// Adds the chunks of a segment, which wait for [`Loader::settle`].
+    pub fn push_chunks(&mut self, seq: i64, segment: &Segment) -> Work<()> {
         let seq = small(seq.cast_unsigned())?;
         let mut run = None::<&SegmentFile>;
         let mut repo_no = 0;
@@ -142,6 +170,32 @@ impl<'tx> Loader<'tx> {
         self.tx.execute("INSERT INTO repos VALUES (?, ?)", params![no, name])?;
         Ok(no)
     }
+}
+
+/// The lists of a segment as they are kept.
+#[derive(PartialEq, Eq)]
+pub(super) struct Lists {
+    pub chunks: String,
+    pub tokens: String,
+    pub files: String,
+}
+
+impl Lists {
+    /// Of this segment.
+    pub fn of(segment: &Segment) -> Result<Self> {
+        let (chunks, files) = (to_json(&segment.chunks)?, to_json(&segment.files)?);
+        Ok(Lists { chunks, tokens: to_json(&segment.chunk_tokens)?, files })
+    }
+
+    /// About how many bytes of `fullread.json` the segment is.
+    pub fn exported(&self) -> u64 {
+        (self.chunks.len() + self.files.len() + EXPORT_OVERHEAD) as u64
+    }
+}
+
+/// The number of a read segment; 0 of what is called otherwise.
+fn number(id: &str) -> u64 {
+    id.strip_prefix("read-").and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// Where the name of a repository's number is.

@@ -89,6 +89,8 @@ struct Marker<'tx> {
     find: CachedStatement<'tx>,
     complete: CachedStatement<'tx>,
     keep: CachedStatement<'tx>,
+    remember: CachedStatement<'tx>,
+    revision: i64,
     /// Chunks completed by the place of their segment.
     segments: HashMap<i64, u64>,
     tokens: i64,
@@ -99,21 +101,27 @@ struct Planned {
     seq: i64,
     tokens: i64,
     segment: String,
+    repo_no: i64,
 }
 
-const FIND: &str = "SELECT p.seq, p.tokens, r.segment_id FROM places p
+const FIND: &str = "SELECT p.seq, p.tokens, r.segment_id, p.repo_no FROM places p
     JOIN segment_records r USING (seq)
     WHERE p.repo_no = (SELECT repo_no FROM repos WHERE name = ?) AND p.chunk = ?";
 
 const COMPLETE: &str = "UPDATE chunks SET complete = 1, read_at = ?
     WHERE repo = ? AND chunk_id = ? AND complete = 0";
 
+const REMEMBER: &str = "INSERT OR REPLACE INTO marks (repo_no, chunk, body, file, since)
+    VALUES (?, ?, ?, ?, ?)";
+
+/// One row for each reader and way; and one more whenever the chunk became complete by it, since it
+/// may have been unread again in between.
 const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_byte, to_byte,
         reader, how, generation, plan, segment, at, head, clean)
     SELECT ?1, ?2, ?3, ?4,
         coalesce(?5, (SELECT path FROM chunks WHERE repo = ?1 AND chunk_id = ?2)),
         ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
-    WHERE NOT EXISTS (SELECT 1 FROM reads WHERE repo = ?1 AND chunk_id = ?2
+    WHERE ?16 OR NOT EXISTS (SELECT 1 FROM reads WHERE repo = ?1 AND chunk_id = ?2
         AND generation = ?10 AND reader = ?8 AND how = ?9)";
 
 impl<'tx> Marker<'tx> {
@@ -133,6 +141,8 @@ impl<'tx> Marker<'tx> {
             find: tx.prepare_cached(FIND)?,
             complete: tx.prepare_cached(COMPLETE)?,
             keep: tx.prepare_cached(KEEP)?,
+            remember: tx.prepare_cached(REMEMBER)?,
+            revision: counters::load(tx)?.revision.cast_signed(),
             segments: HashMap::new(),
             tokens: 0,
         })
@@ -141,19 +151,39 @@ impl<'tx> Marker<'tx> {
     /// Marks one chunk; `false` when it is not planned.
     fn mark(&mut self, read: &Read) -> Work<bool> {
         let planned = self.find.query_row(params![read.repo, read.id.0.cast_signed()], |row| {
-            Ok(Planned { seq: row.get(0)?, tokens: row.get(1)?, segment: row.get(2)? })
+            let (seq, tokens) = (row.get(0)?, row.get(1)?);
+            Ok(Planned { seq, tokens, segment: row.get(2)?, repo_no: row.get(3)? })
         });
         let Some(planned) = planned.optional()? else { return Ok(false) };
         let id = read.id.to_string();
-        if self.complete.execute([self.at, &read.repo, &id])? == 1 {
+        let completes = self.complete.execute([self.at, &read.repo, &id])? == 1;
+        if completes {
             *self.segments.entry(planned.seq).or_default() += 1;
             self.tokens += planned.tokens;
+            self.remember(read, &planned)?;
         }
-        self.keep(read, &id, &planned)?;
+        self.keep(read, &id, &planned, completes)?;
         Ok(true)
     }
 
-    fn keep(&mut self, read: &Read, id: &str, planned: &Planned) -> Work<()> {
+    /// Keeps what was read, so that the read can move with it. Who does not say it has read what
+    /// cannot move.
+    fn remember(&mut self, read: &Read, planned: &Planned) -> Work<()> {
+        let hash = |hex: &Option<String>| blake3::Hash::from_hex(hex.as_deref()?).ok();
+        let Some(body) = hash(&read.body) else { return Ok(()) };
+        let file = hash(&read.file).map(|file| *file.as_bytes());
+        let chunk = read.id.0.cast_signed();
+        self.remember.execute(params![
+            planned.repo_no,
+            chunk,
+            *body.as_bytes(),
+            file,
+            self.revision
+        ])?;
+        Ok(())
+    }
+
+    fn keep(&mut self, read: &Read, id: &str, planned: &Planned, completes: bool) -> Work<()> {
         let shown = read.path.as_deref().map(|path| (path, read.path_b64.as_deref()));
         let path = shown.and_then(|(path, b64)| RepoPath::from_wire(path, b64).ok());
         self.keep.execute(params![
@@ -172,6 +202,7 @@ impl<'tx> Marker<'tx> {
             self.at,
             read.head,
             read.clean,
+            completes,
         ])?;
         Ok(())
     }

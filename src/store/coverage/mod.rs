@@ -3,7 +3,8 @@
 //! Everything lives in one folder: `coverage.sqlite` (the truth), `fullread.json` (an export for
 //! people and scripts, never read back) and `findings.md`. Each command is one transaction; the
 //! totals in `counters` are kept by the transactions and never counted. No row of `reads` or
-//! `findings` is ever deleted: `adopt` with force begins a new generation beside them.
+//! `findings` is ever deleted: `adopt` with force begins a new generation beside them, and `replan`
+//! revises the plan of the one in force.
 
 mod adopt;
 mod chunks;
@@ -15,6 +16,8 @@ mod findings;
 mod loader;
 mod marks;
 mod planned;
+mod replan;
+mod rewrite;
 mod schema;
 mod segments;
 #[cfg(test)]
@@ -34,6 +37,9 @@ pub use counters::Counters;
 pub use export::Owner;
 pub use marks::{How, Marked, Marking};
 pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};
+pub use replan::{
+    After, Before, FreedRead, NewSegment, OldChunk, OldSegment, Replanned, Reviser, TakenRead,
+};
 pub use segments::Placed;
 
 use crate::error::{Error, Result};

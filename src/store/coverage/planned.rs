@@ -96,7 +96,7 @@ fn changed() -> Error {
         .hint("run it again: `auwai verify`")
 }
 
-fn complete_ids(c: &Connection, repo: &str) -> Work<HashSet<ChunkId>> {
+pub(super) fn complete_ids(c: &Connection, repo: &str) -> Work<HashSet<ChunkId>> {
     let sql = "SELECT chunk_id FROM chunks WHERE repo = ? AND complete <> 0";
     let mut query = c.prepare_cached(sql)?;
     let mut rows = query.query([repo])?;

@@ -10,7 +10,7 @@ pub(super) static KIND: Kind = Kind {
     name: "coverage ledger",
     // "auwC"
     application_id: 0x6175_7743,
-    migrations: &[V1],
+    migrations: &[V1, V2],
 };
 
 const V1: &str = "
@@ -127,3 +127,94 @@ CREATE INDEX findings_to_append ON findings (id) WHERE appended = 0;
 CREATE TRIGGER findings_stay BEFORE DELETE ON findings
     BEGIN SELECT RAISE(ABORT, 'findings are never deleted'); END;
 ";
+
+const V2: &str = "
+-- The revision in which a chunk came into the plan, and the one in force.
+ALTER TABLE places ADD COLUMN added INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE counters ADD COLUMN revision INTEGER NOT NULL DEFAULT 1;
+-- The number of the last read segment that the generation ever had.
+ALTER TABLE counters ADD COLUMN last_read INTEGER NOT NULL DEFAULT 0;
+UPDATE counters SET last_read = (SELECT coalesce(max(CAST(substr(segment_id, 6) AS INTEGER)), 0)
+    FROM segment_records WHERE segment_id LIKE 'read-%');
+
+-- Every plan there was: `plans` has the last one of each generation.
+CREATE TABLE revisions (
+    generation INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    plan_id TEXT NOT NULL,
+    made_at TEXT NOT NULL,
+    PRIMARY KEY (generation, revision)
+) STRICT, WITHOUT ROWID;
+INSERT INTO revisions SELECT generation, 1, plan_id, created_at FROM plans;
+
+-- What was read in this generation, where it is known what that was. `since` is the revision in
+-- force then. When the chunk leaves the plan the read stays, with what the plan knew of it: `seq`,
+-- `path`, `read_at`. `given`: another chunk has taken it over.
+CREATE TABLE marks (
+    repo_no INTEGER NOT NULL,
+    chunk INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    file BLOB,
+    since INTEGER NOT NULL,
+    given INTEGER NOT NULL DEFAULT 0,
+    seq INTEGER,
+    path ANY,
+    read_at TEXT,
+    PRIMARY KEY (repo_no, chunk)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX freed_marks ON marks (given) WHERE path IS NOT NULL;
+INSERT OR IGNORE INTO marks (repo_no, chunk, body, file, since)
+    SELECT p.repo_no, p.chunk, unhex(x.body), unhex(x.file), 1
+    FROM places p JOIN repos r USING (repo_no)
+    JOIN reads x ON x.repo = r.name AND x.chunk_id = printf('%016x', p.chunk)
+    JOIN chunks c ON c.repo = x.repo AND c.chunk_id = x.chunk_id AND c.complete <> 0
+    WHERE x.generation = (SELECT generation FROM counters)
+        AND length(unhex(x.body)) = 32;
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::db::Db;
+
+    static FIRST: Kind = Kind { migrations: &[V1], ..KIND };
+
+    /// A plan of three chunks as the first schema had it: one read with its hashes, one read without,
+    /// one unread.
+    const STATE: &str = "
+        INSERT INTO plans VALUES (1, 'old', '{}', '{}', 'then');
+        INSERT INTO repos VALUES (1, 'r');
+        INSERT INTO counters VALUES (1, 1, 2, 0, 0, 1, 3, 2, 30, 20, 100);
+        INSERT INTO segment_records VALUES (1, 'read-12', 'read', '[]', '[]', '[]'),
+            (2, 'synthesis-1', 'synthesis', '[]', '[]', '[]');
+        INSERT INTO chunks (repo, chunk_id, path, complete) VALUES
+            ('r', 'fffffffffffffffe', 'a', 1), ('r', '0000000000000002', 'a', 1),
+            ('r', '0000000000000003', 'a', 0);
+        INSERT INTO places VALUES (1, -2, 1, 10), (1, 2, 1, 10), (1, 3, 1, 10);
+        INSERT INTO reads (repo, chunk_id, body, file, reader, how, generation, plan, segment, at)
+            VALUES ('r', 'fffffffffffffffe', printf('%064x', 7), printf('%064x', 8), 'x', 'shown', 1, 'old', 'read-12', 'then'),
+            ('r', '0000000000000002', NULL, NULL, 'x', 'shown', 1, 'old', 'read-12', 'then'),
+            ('r', '0000000000000003', printf('%064x', 7), NULL, 'x', 'shown', 0, 'older', 'read-1', 'then');
+    ";
+
+    #[test]
+    fn a_ledger_of_the_first_schema_can_be_replanned() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("coverage.sqlite");
+        let mut db = Db::open_or_create(&path, &FIRST).unwrap();
+        db.write(crate::store::db::Durability::Process, |tx| Ok(tx.execute_batch(STATE)?)).unwrap();
+        drop(db);
+        let db = Db::open(&path, &KIND).unwrap();
+        let ask = |sql: &str| {
+            db.read(|c| Ok(c.query_row(sql, [], |row| row.get::<_, String>(0))?)).unwrap()
+        };
+        let marks = "SELECT group_concat(chunk || ':' || hex(body) || ':' || hex(file) || ':' || since) FROM marks";
+        assert_eq!(ask(marks), format!("-2:{:064X}:{:064X}:1", 7, 8));
+        assert_eq!(ask("SELECT revision || ' ' || last_read FROM counters"), "1 12");
+        assert_eq!(
+            ask("SELECT plan_id || ' ' || revision || ' ' || made_at FROM revisions"),
+            "old 1 then"
+        );
+        assert_eq!(ask("SELECT count(*) || ' ' || max(added) FROM places"), "3 1");
+    }
+}

@@ -10,7 +10,7 @@ use crate::store::db::Work;
 /// A segment and its place in the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
-    /// Its place, from 1.
+    /// Its place: a larger one comes later. Places may be missing.
     pub seq: u64,
     /// The segment, with its reader and without a brief.
     pub segment: Segment,
@@ -41,6 +41,13 @@ impl Coverage {
     /// `unknown-segment`.
     pub fn segment(&self, id: &SegmentId) -> Result<Placed> {
         self.db.read(|c| Ok(placed(c, id)?.ok_or_else(|| unknown_segment(id))?))
+    }
+
+    /// Which of all segments in order one is, from 1.
+    pub fn rank(&self, placed: &Placed) -> Result<u64> {
+        let sql = "SELECT count(*) FROM segment_progress WHERE seq <= ?";
+        let rank = |c: &Connection| c.query_row(sql, [placed.seq.cast_signed()], |row| row.get(0));
+        self.db.read(|c| Ok(i64::cast_unsigned(rank(c)?)))
     }
 
     /// At most `limit` segments in order, those after place `seq`; begin with 0. A page is one
@@ -198,7 +205,7 @@ impl Raw {
     }
 }
 
-fn kind_of(word: &str) -> Result<SegmentKind> {
+pub(super) fn kind_of(word: &str) -> Result<SegmentKind> {
     [SegmentKind::Read, SegmentKind::Synthesis]
         .into_iter()
         .find(|kind| kind.as_str() == word)
