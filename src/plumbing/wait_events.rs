@@ -250,8 +250,8 @@ fn subtree(dir: &OsString) -> Result<RepoPath> {
 
 fn sync(args: &Args, root: &Path, io: &mut Io<'_>) -> Result<()> {
     let until = args.max_seconds.map(|longest| Instant::now() + longest);
-    for barrier in watch::ask(&io.world.runtime_dir(), root, until)? {
-        record::write(io.out, &barrier)?;
-    }
-    Ok(())
+    watch::ask(&io.world.runtime_dir(), root, until, &mut |barrier| {
+        record::write(io.out, barrier)?;
+        io.out.flush().map_err(|e| Error::io("write to", "standard output", &e))
+    })
 }

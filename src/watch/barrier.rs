@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
 use crate::error::{Error, Result};
 use crate::record::{self, Barrier, Record};
 use crate::visible::quote_path;
@@ -56,18 +59,17 @@ fn private(dir: &Path) -> Result<()> {
 }
 
 impl Listener {
-    /// Listens for questions about `root`, in a folder below `runtime`.
+    /// Listens for questions about `root` to the watcher of this session, in a folder below
+    /// `runtime`. Not by the process's number: others may have it, where each sees its own.
     ///
     /// # Errors
     /// When that folder cannot be made, or is not this user's alone.
-    pub fn open(runtime: &Path, root: &Path) -> Result<Listener> {
+    pub fn open(runtime: &Path, root: &Path, session: &str) -> Result<Listener> {
         let dir = folder(runtime, root);
         private(runtime)?;
         private(&dir)?;
-        let path = dir.join(format!("{}.sock", std::process::id()));
+        let path = dir.join(format!("{session}.sock"));
         let new = path.with_extension("new");
-        // A process that had this number has ended.
-        let _ = std::fs::remove_file(&new);
         // Found only when it listens: before, whoever asks would take it for a dead one.
         let bound = UnixListener::bind(&new).and_then(|socket| {
             socket.set_nonblocking(true)?;
@@ -107,24 +109,60 @@ pub fn answer(mut stream: UnixStream, barrier: &Barrier) {
     }
 }
 
-/// Asks every watcher of `root`, and returns their answers.
+/// Asks every watcher of `root`, and tells each answer as it comes, until all have answered. One
+/// that ends before it does has told all that it ever will. Ends early when the reader of standard
+/// output has gone, who may have what it waited for.
 ///
 /// # Errors
-/// Code `no-watcher` when there is none; `no-answer` when one did not answer in time, or ended.
-pub fn ask(runtime: &Path, root: &Path, until: Option<Instant>) -> Result<Vec<Barrier>> {
+/// Code `no-watcher` when there is none; `no-answer` when one did not answer in time; those of
+/// `tell`.
+pub fn ask(
+    runtime: &Path,
+    root: &Path,
+    until: Option<Instant>,
+    tell: &mut dyn FnMut(&Barrier) -> Result<()>,
+) -> Result<()> {
     let entries = std::fs::read_dir(folder(runtime, root)).into_iter().flatten().flatten();
     let sockets: Vec<PathBuf> =
         entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "sock")).collect();
-    let streams: Vec<UnixStream> = sockets.iter().filter_map(|path| connect(path)).collect();
-    if streams.is_empty() {
-        let root = shown(root);
-        let message = format!("nothing watches '{root}'");
-        let hint = format!("start a watcher: `auwai-wait-events {root}`");
-        return Err(Error::no("no-watcher", message).hint(hint).hint(
-            "one of another user, or with another XDG_RUNTIME_DIR, cannot be asked from here",
-        ));
+    let mut streams: Vec<UnixStream> = sockets.iter().filter_map(|path| connect(path)).collect();
+    let mut answers = 0;
+    while !streams.is_empty() {
+        let Some(at) = ready(&streams, until)? else { return Ok(()) };
+        if let Some(barrier) = read_answer(streams.swap_remove(at)) {
+            tell(&barrier)?;
+            answers += 1;
+        }
     }
-    streams.into_iter().map(|stream| read_answer(stream, until)).collect()
+    if answers > 0 { Ok(()) } else { Err(no_watcher(root)) }
+}
+
+fn no_watcher(root: &Path) -> Error {
+    let root = shown(root);
+    Error::no("no-watcher", format!("nothing watches '{root}'"))
+        .hint(format!("start a watcher: `auwai-wait-events {root}`"))
+        .hint("one of another user, or with another XDG_RUNTIME_DIR, cannot be asked from here")
+}
+
+/// The place of a stream that has something to read, or has ended; `None` when the reader of standard
+/// output has gone.
+fn ready(streams: &[UnixStream], until: Option<Instant>) -> Result<Option<usize>> {
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    let left = left.and_then(|left| Timespec::try_from(left).ok());
+    let stdout = rustix::stdio::stdout();
+    let mut fds: Vec<PollFd<'_>> =
+        streams.iter().map(|stream| PollFd::new(stream, PollFlags::IN)).collect();
+    fds.push(PollFd::from_borrowed_fd(stdout, PollFlags::empty()));
+    loop {
+        match poll(&mut fds, left.as_ref()) {
+            Ok(0) => return Err(Error::no("no-answer", "a watcher did not answer in time")),
+            Ok(_) => break,
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(Error::io("wait for", "the watchers", &e.into())),
+        }
+    }
+    let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+    Ok(fds[..streams.len()].iter().position(is_ready))
 }
 
 /// Connects to a watcher; the socket of one that was killed is cleared away.
@@ -140,15 +178,14 @@ fn connect(path: &Path) -> Option<UnixStream> {
     }
 }
 
-fn read_answer(stream: UnixStream, until: Option<Instant>) -> Result<Barrier> {
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let left = left.map(|left| left.max(Duration::from_millis(1)));
-    let _ = stream.set_read_timeout(left);
+/// An answer, all of which comes at once; `None` from a watcher that has ended.
+fn read_answer(stream: UnixStream) -> Option<Barrier> {
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
     let mut line = String::new();
-    let read = BufReader::new(stream).read_line(&mut line);
-    match read.ok().and_then(|_| record::parse(line.trim_end()).ok()) {
-        Some(Record::Barrier(barrier)) => Ok(barrier),
-        _ => Err(Error::no("no-answer", "a watcher ended, or did not answer in time")),
+    BufReader::new(stream).read_line(&mut line).ok()?;
+    match record::parse(line.trim_end()) {
+        Ok(Record::Barrier(barrier)) => Some(barrier),
+        _ => None,
     }
 }
 
@@ -160,15 +197,28 @@ mod tests {
         Barrier { session: "00ff13a4b5c6d7e8".to_string(), batch: 3 }
     }
 
+    fn answers(runtime: &Path, root: &Path) -> Result<Vec<Barrier>> {
+        let mut answers = Vec::new();
+        ask(runtime, root, None, &mut |barrier| {
+            answers.push(barrier.clone());
+            Ok(())
+        })?;
+        Ok(answers)
+    }
+
     #[test]
     fn a_question_is_answered() {
         let dir = tempfile::tempdir().unwrap();
         let (runtime, root) = (dir.path().join("run"), dir.path());
-        let listener = Listener::open(&runtime, root).unwrap();
+        let listener = Listener::open(&runtime, root, "1").unwrap();
+        // Two that end without an answer, and one that lives under the same number elsewhere.
+        let ended: Vec<_> =
+            ["2", "3"].map(|session| Listener::open(&runtime, root, session).unwrap()).into();
         let asking = std::thread::spawn({
             let (runtime, root) = (runtime.clone(), root.to_owned());
-            move || ask(&runtime, &root, None)
+            move || answers(&runtime, &root)
         });
+        drop(ended);
         let asked = loop {
             match listener.asked().pop() {
                 Some(stream) => break stream,
@@ -178,20 +228,20 @@ mod tests {
         answer(asked, &barrier());
         assert_eq!(asking.join().unwrap().unwrap(), [barrier()]);
         drop(listener);
-        assert_eq!(ask(&runtime, root, None).unwrap_err().code(), "no-watcher");
+        assert_eq!(answers(&runtime, root).unwrap_err().code(), "no-watcher");
     }
 
     /// What a killed watcher leaves behind.
     #[test]
     fn a_socket_that_nobody_listens_at_is_cleared_away() {
         let dir = tempfile::tempdir().unwrap();
-        let listener = Listener::open(&dir.path().join("run"), dir.path()).unwrap();
+        let listener = Listener::open(&dir.path().join("run"), dir.path(), "2").unwrap();
         let path = listener.path.clone();
         let stale = path.with_file_name("1.sock");
         drop(UnixListener::bind(&stale).unwrap());
         drop(listener);
         assert!(!path.exists() && stale.exists());
-        let error = ask(&dir.path().join("run"), dir.path(), None).unwrap_err();
+        let error = answers(&dir.path().join("run"), dir.path()).unwrap_err();
         assert_eq!((error.code(), stale.exists()), ("no-watcher", false));
     }
 
@@ -202,7 +252,7 @@ mod tests {
         DirBuilder::new().mode(0o755).create(&open).unwrap();
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
         for runtime in [open, link] {
-            let error = Listener::open(&runtime, dir.path()).unwrap_err();
+            let error = Listener::open(&runtime, dir.path(), "1").unwrap_err();
             assert_eq!(error.code(), "not-private");
         }
     }

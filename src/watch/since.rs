@@ -51,7 +51,7 @@ impl Since {
         let root = policy.root_path().to_owned();
         let mut out = Changes::default();
         let read = file::read(file, &root, &mut out)?;
-        let journal = read.as_ref().map(|_| Journal::open(file)).unwrap_or_default();
+        let journal = read.as_ref().map(|read| Journal::open(file, read.torn)).unwrap_or_default();
         let own = own_path(file, &root);
         let (file, next_save) = (file.to_owned(), Instant::now());
         let mut since = Since {
@@ -118,9 +118,7 @@ impl Since {
     /// Whether a change is the writing of the file itself.
     pub fn is_own(&self, change: &Change) -> bool {
         let Change::Event { path, .. } = change else { return false };
-        self.own.as_ref().is_some_and(|own| {
-            path == own || path.as_bytes().strip_suffix(file::NEW) == Some(own.as_bytes())
-        })
+        self.own.as_ref().is_some_and(|own| path == own || file::is_new(path, own))
     }
 
     /// Notes what is about to be told, so that it is known to have been.
@@ -200,7 +198,7 @@ impl Since {
             return Ok(());
         }
         file::write(&self.file, &self.root, &self.known)?;
-        self.journal = Journal::open(&self.file);
+        self.journal = Journal::open(&self.file, 0);
         self.behind = false;
         self.next_save = Instant::now() + (start.elapsed() * SHARE).max(Duration::from_millis(20));
         Ok(())

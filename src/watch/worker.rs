@@ -105,7 +105,7 @@ pub fn scan(
 }
 
 fn listen(options: &Options, warn: &mut dyn FnMut(&Warning)) -> Option<Listener> {
-    match Listener::open(options.runtime.as_deref()?, &options.site.root) {
+    match Listener::open(options.runtime.as_deref()?, &options.site.root, &options.session) {
         Ok(listener) => Some(listener),
         Err(error) => {
             let message = format!("{error}; `--sync` will not find this watcher");

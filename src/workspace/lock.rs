@@ -8,7 +8,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
-use crate::regular;
+use crate::regular::{self, Links};
 use crate::store::file::cannot_write;
 use crate::visible::quote;
 
@@ -36,7 +36,7 @@ impl Lock {
 
     /// What the holder has left word of; `None` when nobody holds the lock.
     pub fn holder(path: &Path) -> Option<String> {
-        let file = File::open(path).ok()?;
+        let file = regular::open(path, Links::Follow).ok()?;
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Err(Errno::WOULDBLOCK) => {
                 let mut word = vec![0; 256];

@@ -68,6 +68,32 @@ impl Drop for Watch {
     }
 }
 
+/// Other watchers of the tree come and go, and have readers that do not read.
+#[test]
+fn sync_waits_for_the_watcher_that_is_followed_alone() {
+    let site = site();
+    let _watch = Watch::start(&site, &["--settle", "5s"]);
+    let mut stuck = site.command(env!("CARGO_BIN_EXE_auwai-wait-events"));
+    let stuck = stuck.args(["--settle", "0", "r"]).stdout(std::process::Stdio::piped());
+    let mut stuck = stuck.spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let brief = site
+        .command("sh")
+        .args(["-c", "while sleep 0.01; do auwai-wait-events -1 --settle 0 r >at; done 2>at"])
+        .spawn();
+    let mut brief = brief.unwrap();
+    for n in 0..30 {
+        for k in 0..100 {
+            site.write(format!("r/a-name-that-is-long-enough-to-fill-a-pipe-{n}-{k}"), "x");
+        }
+        site.run(&["watch", "--repo", "r", "--sync"]).expect_code(0);
+    }
+    for child in [&mut stuck, &mut brief] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
 /// New directories are watched, and `status` says so.
 #[test]
 fn the_number_of_watches_is_that_of_now() {

@@ -57,6 +57,21 @@ fn learn(known: &mut BTreeMap<String, ()>, told: &[Record]) {
 
 /// Made, told, the watcher killed before the file was written, and removed while nobody watched: the
 /// removal was never told.
+/// A user's file, and a link, in the way of the new file.
+#[test]
+fn nobodys_file_is_in_the_way_of_the_new_one() {
+    let sandbox = Sandbox::empty();
+    sh(&sandbox, "mkdir s; echo mine > seen.new; echo mine > victim; ln -s victim .seen.new");
+    let out = command(&sandbox).args(["--scan", "--since", "seen", "s"]).output().unwrap();
+    assert!(out.status.success());
+    for name in ["seen.new", "victim"] {
+        assert_eq!(std::fs::read(sandbox.root().join(name)).unwrap(), b"mine\n", "{name}");
+    }
+    sh(&sandbox, "mkfifo pipe");
+    let out = command(&sandbox).args(["--scan", "--since", "pipe", "s"]).output().unwrap();
+    assert_eq!(out.status.code(), Some(3), "a FIFO is not waited for");
+}
+
 #[test]
 fn every_path_that_was_told_and_has_gone_is_told_to_have_gone() {
     let sandbox = Sandbox::empty();
@@ -88,19 +103,19 @@ fn every_path_that_was_told_and_has_gone_is_told_to_have_gone() {
 #[test]
 fn a_scan_that_could_not_write_its_file_has_told_nevertheless() {
     let sandbox = Sandbox::empty();
-    let since = sandbox.home("since").into_os_string().into_string().unwrap();
-    let scan = || {
-        let args = ["--scan", "--since", &since, "--format", "path", "."];
-        let out = command(&sandbox).args(args).output().unwrap();
+    // Beside a name so long there is none for the file that would replace it.
+    let (since, long) = (sandbox.home("since"), sandbox.home(&"s".repeat(250)));
+    let scan = |since: &std::path::Path| {
+        let args = ["--scan", "--format", "path", ".", "--since"];
+        let out = command(&sandbox).args(args).arg(since).output().unwrap();
         (String::from_utf8(out.stdout).unwrap(), out.status.code())
     };
-    assert_eq!(scan(), ("./\n".to_string(), Some(0)));
+    assert_eq!(scan(&since), ("./\n".to_string(), Some(0)));
     sh(&sandbox, "echo x > new");
-    // In the place of the file that would replace it.
-    std::fs::create_dir(sandbox.home("since.new")).unwrap();
-    assert_eq!(scan(), ("new\n".to_string(), Some(3)));
-    std::fs::remove_dir(sandbox.home("since.new")).unwrap();
+    std::fs::rename(&since, &long).unwrap();
+    assert_eq!(scan(&long), ("new\n".to_string(), Some(3)));
+    std::fs::rename(&long, &since).unwrap();
     sh(&sandbox, "rm new");
-    assert_eq!(scan(), ("new\n".to_string(), Some(0)));
-    assert_eq!(scan(), (String::new(), Some(0)));
+    assert_eq!(scan(&since), ("new\n".to_string(), Some(0)));
+    assert_eq!(scan(&since), (String::new(), Some(0)));
 }

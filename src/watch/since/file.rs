@@ -3,22 +3,37 @@
 //! Numbers are little-endian.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Seen;
 use super::journal::{self, Told};
 use crate::admit::Stat;
 use crate::error::{Error, Result};
+use crate::record::RepoPath;
+use crate::regular::{self, Links};
 use crate::visible::quote_path;
 use crate::watch::change::Changes;
 
 const HEAD: &[u8] = b"auwai-since 2\n";
 const HASH: usize = blake3::OUT_LEN;
 
-/// The file while it is written has this behind its name.
-pub const NEW: &[u8] = b".new";
+/// Whether a path is that of `own` while it is written: a name of its own, in the same folder, so that
+/// nobody's file, and no link, is in the way of it.
+pub fn is_new(path: &RepoPath, own: &RepoPath) -> bool {
+    let split = |path: &RepoPath| {
+        let at = memchr::memrchr(b'/', path.as_bytes()).map_or(0, |at| at + 1);
+        let (dir, name) = path.as_bytes().split_at(at);
+        (dir.to_vec(), name.to_vec())
+    };
+    let ((dir, name), (own_dir, own_name)) = (split(path), split(own));
+    let begins = [b".", own_name.as_slice(), b"."].concat();
+    dir == own_dir && name.starts_with(&begins) && name.ends_with(NEW.as_bytes())
+}
+
+const NEW: &str = ".new";
 
 /// What is known of paths.
 pub type Known = BTreeMap<Vec<u8>, Seen>;
@@ -33,15 +48,17 @@ pub struct Read {
     pub known: Known,
     /// What was told since.
     pub journal: Vec<Told>,
+    /// How many bytes from the first torn entry on.
+    pub torn: u64,
 }
 
 /// Reads the file. `None` when there is nothing to compare with; a file that cannot be used is
 /// warned of.
 pub fn read(file: &Path, root: &Path, out: &mut Changes) -> Result<Option<Read>> {
-    let bytes = match std::fs::read(file) {
+    let bytes = match regular::read(file, Links::Follow) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::io("read", shown(file), &e)),
+        Err(e) => return Err(regular::cannot("read", file, &e)),
     };
     let fault = match parse(&bytes) {
         Some((of, read)) if of == root.as_os_str().as_bytes() => return Ok(Some(read)),
@@ -73,16 +90,19 @@ pub fn write(file: &Path, root: &Path, known: &Known) -> Result<()> {
     bytes[HEAD.len()..HEAD.len() + length.len()].copy_from_slice(&length);
     let hash = blake3::hash(&bytes);
     bytes.extend(hash.as_bytes());
-    let mut name = file.as_os_str().to_owned();
-    name.push(std::ffi::OsStr::from_bytes(NEW));
-    replace(file, &PathBuf::from(name), &bytes).map_err(|e| Error::io("write", shown(file), &e))
+    replace(file, &bytes).map_err(|e| Error::io("write", shown(file), &e))
 }
 
-fn replace(file: &Path, new: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut out = std::fs::File::create(new)?;
-    out.write_all(bytes)?;
-    out.sync_data()?;
-    std::fs::rename(new, file)
+fn replace(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut begins = OsString::from(".");
+    begins.push(file.file_name().unwrap_or_default());
+    begins.push(".");
+    let dir = file.parent().unwrap_or(Path::new("/"));
+    let mut new = tempfile::Builder::new().prefix(&begins).suffix(NEW).tempfile_in(dir)?;
+    new.write_all(bytes)?;
+    new.as_file().sync_data()?;
+    new.persist(file)?;
+    Ok(())
 }
 
 pub(super) fn put(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -106,7 +126,8 @@ fn parse(bytes: &[u8]) -> Option<(Vec<u8>, Read)> {
         let path = take_path(&mut rest)?;
         known.insert(path, (take_stat(&mut rest)?, take::<1>(&mut rest)? != [0]));
     }
-    Some((root, Read { known, journal: journal::parse(journal) }))
+    let (journal, torn) = journal::parse(journal);
+    Some((root, Read { known, journal, torn }))
 }
 
 pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {

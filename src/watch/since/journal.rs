@@ -29,9 +29,17 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Goes on behind what the file has. One that cannot be opened will be replaced first.
-    pub fn open(file: &Path) -> Journal {
-        Journal { file: OpenOptions::new().append(true).open(file).ok(), length: 0 }
+    /// Goes on behind what the file has, without the last `torn` bytes of it: what stands behind a torn
+    /// entry is not read. One that cannot be opened will be replaced first.
+    pub fn open(file: &Path, torn: u64) -> Journal {
+        let open = || -> std::io::Result<File> {
+            let file = OpenOptions::new().append(true).open(file)?;
+            if torn > 0 {
+                file.set_len(file.metadata()?.len().saturating_sub(torn))?;
+            }
+            Ok(file)
+        };
+        Journal { file: open().ok(), length: 0 }
     }
 
     /// Notes what is about to be told.
@@ -75,9 +83,15 @@ fn entry(out: &mut Vec<u8>, path: &[u8], whole: bool) {
     out.extend(&hash.as_bytes()[..CHECK]);
 }
 
-/// The entries up to the first that is torn.
-pub fn parse(mut bytes: &[u8]) -> Vec<Told> {
-    std::iter::from_fn(|| take_entry(&mut bytes)).collect()
+/// The entries up to the first that is torn, and how many bytes are left from there.
+pub fn parse(mut bytes: &[u8]) -> (Vec<Told>, u64) {
+    let mut entries = Vec::new();
+    let mut torn = bytes.len();
+    while let Some(entry) = take_entry(&mut bytes) {
+        entries.push(entry);
+        torn = bytes.len();
+    }
+    (entries, torn as u64)
 }
 
 fn take_entry(rest: &mut &[u8]) -> Option<Told> {

@@ -119,8 +119,10 @@ fn its_own_file_in_the_tree_is_no_change() {
         assert_eq!(since.is_own(&Change::Event { op, kind, path, stat: None }), own);
     };
     own("d/since", true);
-    own("d/since.new", true);
-    own("since", false);
+    own("d/.since.a1B2c3.new", true);
+    for other in ["since", "d/since.new", ".since.a1B2c3.new", "d/.other.a1B2c3.new"] {
+        own(other, false);
+    }
 }
 
 fn event(op: EventOp, kind: EventKind, path: &str) -> Change {
@@ -171,10 +173,14 @@ fn a_torn_journal_is_believed_as_far_as_it_is_whole() {
     let entry = (whole.len() - snapshot) / 2;
     for length in snapshot..=whole.len() {
         std::fs::write(&file, &whole[..length]).unwrap();
-        let (_, changes) = Since::open(&file, &policy, later).unwrap();
-        let wanted = ["remove one", "remove two"];
-        assert_eq!(ops(&changes), wanted[..(length - snapshot) / entry], "{length}");
+        let (mut since, changes) = Since::open(&file, &policy, later).unwrap();
+        let wanted = &["remove one", "remove two"][..(length - snapshot) / entry];
+        assert_eq!(ops(&changes), wanted, "{length}");
         assert!(changes.warnings.is_empty());
+        // What is noted next does not stand behind a torn entry.
+        since.note(&[event(EventOp::Create, EventKind::File, "zoo")]).unwrap();
+        let (_, changes) = Since::open(&file, &policy, later).unwrap();
+        assert_eq!(ops(&changes), [wanted, &["remove zoo"]].concat(), "{length}");
     }
 }
 

@@ -14,7 +14,8 @@ const LOOK: Duration = Duration::from_millis(2);
 /// A failure that stands so long will not go away by itself soon.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Reads `barrier` records, waits, and writes the one that has been reached.
+/// Reads `barrier` records, up to that of the watcher that is followed, waits, and writes it when it
+/// has been reached. Other watchers of the same tree may be slow to answer, and need not be waited for.
 ///
 /// # Errors
 /// `not-watched`, and 1, when no process keeps the index; `not-kept` when the one that does fails,
@@ -22,8 +23,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub fn run(source: &Source, io: &mut Io<'_>) -> Result<()> {
     let (mut barriers, mut input) = (Vec::new(), Reader::new(&mut *io.input, "-"));
     while let Some(record) = input.next_record()? {
-        if let Record::Barrier(barrier) = record {
-            barriers.push(barrier);
+        let Record::Barrier(barrier) = record else { continue };
+        let followed = Place::of(&source.state).live().and_then(|state| state.session);
+        let own = followed.as_ref() == Some(&barrier.session);
+        barriers.push(barrier);
+        if own {
+            break;
         }
     }
     if barriers.is_empty() {
