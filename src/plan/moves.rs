@@ -59,9 +59,13 @@ pub(super) fn takers(tree: &Tree, stands: &[Stand], freed: &[Freed]) -> Vec<Take
     let own = |read: &Freed| {
         tree.find(read.repo, read.id).filter(|at| tree.leaf_at(*at).body == read.body)
     };
-    let back = |(from, read)| own(read).map(|to| Taken { to, from });
-    let mut taken: Vec<Taken> = freed.iter().enumerate().filter_map(back).collect();
-    let mut left: Vec<usize> = (0..freed.len()).filter(|at| own(&freed[*at]).is_none()).collect();
+    let (mut taken, mut left) = (Vec::new(), Vec::new());
+    for (from, read) in freed.iter().enumerate() {
+        match own(read) {
+            Some(to) => taken.push(Taken { to, from }),
+            None => left.push(from),
+        }
+    }
     let place = |at: &usize| (freed[*at].repo, &freed[*at].path, freed[*at].id);
     left.sort_by(|a, b| place(a).cmp(&place(b)));
     let mut candidates = Candidates::of(tree, stands, freed, &taken);

@@ -12,6 +12,7 @@ use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
 use crate::plumbing::plan::{BRIEF_TOKENS, PolicyArgs, options};
 use crate::record::{Plan, Policy, Record, Status, Tokens};
+use crate::workspace::Member;
 
 /// What a plan is made under.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -222,13 +223,9 @@ pub fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
 
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.
 pub fn plan_stage(shape: &Shape, target: &Target, io: &Io<'_>) -> Stage {
-    let mut plan = stage(["auwai-plan"]);
-    for member in target.members() {
-        for dir in &member.only {
-            plan = plan.arg("--scope").arg(format!("{}/{}", member.name, dir.display()));
-        }
-    }
-    shape.on(plan, io)
+    let scope = target.members().iter().flat_map(Member::scope);
+    let plan = stage(["auwai-plan"]);
+    shape.on(scope.fold(plan, |plan, dir| plan.arg("--scope").arg(dir)), io)
 }
 
 fn tell(plan: &Plan, finished: bool, target: &Target, io: &mut Io<'_>) -> Result<()> {

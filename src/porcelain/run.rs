@@ -130,8 +130,8 @@ fn make_room(jobs: u16) -> Result<()> {
     .hint(format!("or allow more: `ulimit -n {wanted}`")))
 }
 
-/// Every segment that waits through the command, but for those of `left`. A signal stops what is in flight, which goes back unread, and
-/// then ends this process.
+/// Every segment that waits through the command, but for those of `left`. A signal stops what is in
+/// flight, which goes back unread, and then ends this process.
 fn read_all(
     args: &Args,
     target: &Target,

@@ -99,6 +99,11 @@ impl Member {
             .hint(format!("or do without it: `auwai workspace remove {}`", self.name)))
     }
 
+    /// The subtrees that it is bounded to, as a policy has them: `name/dir`.
+    pub fn scope(&self) -> impl Iterator<Item = String> {
+        self.only.iter().map(|dir| format!("{}/{}", self.name, dir.display()))
+    }
+
     /// The folder of its own state.
     pub fn state(&self) -> StateDir {
         StateDir::of(&self.path, self.state_dir.as_deref())

@@ -12,7 +12,7 @@ use crate::record::{self, End, Plan, Policy, Read, Reader, Record, Repo};
 use crate::store::coverage::{
     After, Before, Coverage, FreedRead, NewSegment, Replanned, Reviser, TakenRead,
 };
-use crate::workspace::Workspace;
+use crate::workspace::{Member, Workspace};
 
 /// Make the plan in force follow the tree
 ///
@@ -40,7 +40,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let order = args.order.is_given().then(|| args.order.globs()).transpose()?;
     let (workspace, mut coverage) = args.target.open(io)?;
     let tree = Stream::read(Reader::new(&mut *io.input, "-"), &workspace)?;
-    let asked = Asked { policy: args.policy, order, scope: scope(&workspace) };
+    let scope = workspace.members().iter().flat_map(Member::scope).collect();
+    let asked = Asked { policy: args.policy, order, scope };
     let replanned = replan(&mut coverage, tree, asked, &io.world.timestamp())?;
     if !replanned.existing {
         super::warn_export(coverage.export(owner(&workspace)), io);
@@ -54,15 +55,6 @@ fn told(replanned: Replanned, workspace: &Workspace) -> Plan {
     let some = |count: u64| (count > 0).then_some(count);
     let (added, removed, moved) = (some(added), some(removed), some(moved));
     Plan { added, removed, moved, ..located(plan, existing, workspace) }
-}
-
-/// The subtrees that the repositories are bounded to, as a policy has them.
-fn scope(workspace: &Workspace) -> Vec<String> {
-    let scope = |member: &crate::workspace::Member| {
-        let dirs = member.only.iter();
-        dirs.map(|dir| format!("{}/{}", member.name, dir.display())).collect::<Vec<_>>()
-    };
-    workspace.members().iter().flat_map(scope).collect()
 }
 
 fn replan(coverage: &mut Coverage, stream: Stream, asked: Asked, at: &str) -> Result<Replanned> {

@@ -13,8 +13,8 @@ use crate::record::{End, Plan, Policy, Reader, Record};
 use crate::store::db::{Durability, Fault, Work};
 use crate::store::file::cannot_write;
 
-/// The page cache while a plan goes in, in KiB; also the memory that SQLite sorts in.
-const CACHE_KIB: i64 = 32 << 10;
+/// The page cache while a plan goes in or is revised, in KiB; also the memory that SQLite sorts in.
+pub(super) const CACHE_KIB: i64 = 32 << 10;
 
 /// The plan in force after [`Coverage::adopt`].
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ impl Coverage {
     ) -> Result<(Coverage, Adopted)> {
         let mut reader = Reader::new(spool(dir, input)?, "-");
         let mut coverage = Coverage::create(dir)?;
-        coverage.db.read(|c| Ok(c.pragma_update(None, "cache_size", -CACHE_KIB)?))?;
+        coverage.db.set_cache(CACHE_KIB)?;
         let adopted =
             coverage.db.write(Durability::Power, |tx| take(tx, &mut reader, force, at))?;
         if !adopted.existing {

@@ -6,6 +6,7 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
+use super::adopt::CACHE_KIB;
 use super::planned::complete_ids;
 use super::rewrite::rewrite;
 use super::segments::{kind_of, status_of};
@@ -15,9 +16,6 @@ use crate::record::{
     ChunkId, Plan, Policy, Read, RepoPath, Segment, SegmentId, SegmentKind, SegmentStatus, Tokens,
 };
 use crate::store::db::{Durability, Work};
-
-/// The page cache while a plan is revised, in KiB.
-const CACHE_KIB: i64 = 32 << 10;
 
 /// The plan in force as a reviser needs to know it.
 #[derive(Debug)]
@@ -157,7 +155,7 @@ impl Coverage {
     /// # Errors
     /// What the reviser says. Nothing has changed then.
     pub fn replan(&mut self, reviser: &mut dyn Reviser, at: &str) -> Result<Replanned> {
-        self.db.read(|c| Ok(c.pragma_update(None, "cache_size", -CACHE_KIB)?))?;
+        self.db.set_cache(CACHE_KIB)?;
         let done = self.db.write(Durability::Power, |tx| {
             let before = before(tx)?;
             let gone = reviser.vanished(&before)?;
