@@ -376,13 +376,13 @@ fn a_run_that_is_interrupted_says_how_far_it_came() {
     let site = planned();
     site.ok(&["plan", "--force"]);
     let run =
-        site.start(&["run", "-W", "demo", "--", "sh", "-c", "cat >in; touch begun; sleep 60"]);
+        site.start(&["run", "-W", "demo", "--", "sh", "-c", "cat >in; touch begun; exec sleep 60"]);
     wait_until("the command", || site.work("begun").exists());
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
     let ended = run.wait_with_output().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended.status), Some(2));
     let said = String::from_utf8(ended.stderr).unwrap();
-    let hint = "go on with `auwai run -W demo -- sh -c 'cat >in; touch begun; sleep 60'`";
+    let hint = "go on with `auwai run -W demo -- sh -c 'cat >in; touch begun; exec sleep 60'`";
     assert!(said.contains("auwai: stopped with 0 of 3 segments done\n"), "{said}");
     assert!(said.contains(&format!("hint: {hint}\n")), "{said}");
 }
