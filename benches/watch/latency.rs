@@ -13,6 +13,9 @@ use crate::watcher::{Said, Speech, Watcher, listen};
 
 const EDITS: usize = 100;
 
+/// The best of so many starts is told: the first of all finds a tree that is not in memory.
+const STARTS: usize = 3;
+
 /// Between two edits; longer than anybody's settle time.
 const PAUSE: Duration = Duration::from_millis(150);
 
@@ -72,8 +75,14 @@ impl Drop for Edited {
 }
 
 fn line(rival: &Rival, tree: &Path) {
-    let watcher = Watcher::start(rival, tree);
-    let stands = watcher.stands.as_secs_f64();
+    let mut watcher = Watcher::start(rival, tree);
+    let mut stands = watcher.stands;
+    for _ in 1..STARTS {
+        drop(watcher);
+        watcher = Watcher::start(rival, tree);
+        stands = stands.min(watcher.stands);
+    }
+    let stands = stands.as_secs_f64();
     let times = Edited::open(tree).times(&watcher.said, |said, from| said.has(from, "Makefile"));
     row(rival.name, &format!("{stands:.2} s"), &times);
 }

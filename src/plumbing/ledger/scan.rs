@@ -108,10 +108,9 @@ pub(super) fn turn(
 }
 
 fn warn_unreadable(source: &Source, ledger: &Ledger, io: &mut Io<'_>) -> Result<()> {
-    let totals = ledger.totals()?;
-    let unreadable = totals.iter().find(|(fate, _)| *fate == record::Fate::Unreadable);
-    if let Some((_, totals)) = unreadable {
-        let (paths, root) = (count(totals.files, "path"), source.shown_root());
+    let unreadable = ledger.unreadable()?;
+    if unreadable > 0 {
+        let (paths, root) = (count(unreadable, "path"), source.shown_root());
         io.say("auwai-ledger", &format!("{paths} below '{root}' cannot be read"));
         io.hint(&format!("`auwai-ledger files --repo {root} --fate unreadable` lists them"));
     }

@@ -150,6 +150,8 @@ pub type NameChunk<'a> = &'a dyn Fn(&RepoPath, &[u8; 32], u32) -> ChunkId;
 const ROW: &str = "SELECT id, key, fate, detail, size, hash, encoding, unterminated, lines, tokens,
     chunks FROM files";
 
+const UNREADABLE: &str = "SELECT count(*) FROM files WHERE fate = 5";
+
 impl Ledger {
     /// Every path with its stat data, by [`RepoPath::to_key`].
     pub fn known(&self) -> Result<FxHashMap<Box<[u8]>, Known>> {
@@ -254,6 +256,11 @@ impl Ledger {
         })
     }
 
+    /// How many paths cannot be read. By an index of its own, so that it costs nothing to ask.
+    pub fn unreadable(&self) -> Result<u64> {
+        self.db.read(|c| Ok(c.query_row(UNREADABLE, [], |row| row.get(0))?))
+    }
+
     /// Sums by fate.
     pub fn totals(&self) -> Result<Vec<(Fate, Totals)>> {
         self.db.read(|c| {
@@ -333,6 +340,17 @@ fn read_row_at(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_found_by_its_index() {
+        assert_eq!(fate_of(5), Fate::Unreadable);
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open_or_create(&dir.path().join("ledger.sqlite")).unwrap();
+        let plan = format!("EXPLAIN QUERY PLAN {UNREADABLE}");
+        let how: String =
+            ledger.db.read(|c| Ok(c.query_row(&plan, [], |row| row.get(3))?)).unwrap();
+        assert!(how.contains("USING COVERING INDEX unreadable"), "{how}");
+    }
 
     #[test]
     fn a_prefix_is_a_range() {

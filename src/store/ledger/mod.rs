@@ -27,7 +27,12 @@ static KIND: Kind = Kind {
     name: "ledger",
     // "auwL"
     application_id: 0x6175_774c,
-    migrations: &[include_str!("schema.sql"), include_str!("freed.sql"), include_str!("moves.sql")],
+    migrations: &[
+        include_str!("schema.sql"),
+        include_str!("freed.sql"),
+        include_str!("moves.sql"),
+        include_str!("unreadable.sql"),
+    ],
 };
 
 /// The page cache, in KiB: SQLite's own, and that for bulk work. Chunk ids are random keys: 130,000
