@@ -150,9 +150,9 @@ impl Follower {
 
     /// A path that differs, by the stat data that the ledger has; what it has none of is looked at.
     fn first_differing(&self, ledger: &Ledger) -> Result<Option<RepoPath>> {
-        for (key, known) in ledger.known()? {
-            let Some(path) = RepoPath::from_key(&key) else { continue };
-            if self.policy.holds_tracked(&path) && self.row_differs(&path, &known)? {
+        for (key, known) in ledger.known()?.iter() {
+            let Some(path) = RepoPath::from_key(key) else { continue };
+            if self.policy.holds_tracked(&path) && self.row_differs(&path, known)? {
                 return Ok(Some(path));
             }
         }

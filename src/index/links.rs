@@ -7,11 +7,10 @@ use std::path::Path;
 
 use rustc_hash::FxHashSet;
 
-use super::refresh::KnownRows;
 use super::stat;
 use crate::error::Result;
 use crate::record::RepoPath;
-use crate::store::ledger::{Known, Ledger};
+use crate::store::ledger::{Known, KnownRows, Ledger};
 use crate::walk::{Entry, Kind};
 
 /// Device and inode.
@@ -28,7 +27,7 @@ impl Links {
     /// The ledger's.
     pub fn of(ledger: &Ledger) -> Result<Links> {
         let (mut once, mut links) = (FxHashSet::default(), Links::default());
-        for inode in ledger.known()?.values().filter_map(inode) {
+        for inode in ledger.known()?.iter().filter_map(|(_, row)| inode(row)) {
             if !once.insert(inode) {
                 links.0.insert(inode);
             }
@@ -47,15 +46,15 @@ impl Links {
         known: &KnownRows,
         entries: &[Entry],
     ) -> Result<BTreeSet<RepoPath>> {
-        let mut wanted: FxHashSet<Inode> =
-            known.values().filter_map(inode).filter(|inode| self.0.contains(inode)).collect();
+        let inodes = known.iter().filter_map(|(_, row)| inode(row));
+        let mut wanted: FxHashSet<Inode> = inodes.filter(|inode| self.0.contains(inode)).collect();
         wanted.extend(entries.iter().filter_map(|entry| linked(root, entry)));
         if wanted.is_empty() {
             return Ok(BTreeSet::new());
         }
         self.0.extend(&wanted);
         let rows = ledger.known()?;
-        let rows = rows.iter().filter(|(key, _)| !known.contains_key(*key));
+        let rows = rows.iter().filter(|(key, _)| known.get(key).is_none());
         let rows = rows.filter(|(_, row)| inode(row).is_some_and(|inode| wanted.contains(&inode)));
         Ok(rows.filter_map(|(key, _)| RepoPath::from_key(key)).collect())
     }

@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rustc_hash::FxHashMap;
 
 use super::content::ContentReader;
 use super::open::{Outcome, detail, fate, read_entry, stat_bytes};
@@ -13,15 +12,12 @@ use super::write::Writer;
 use crate::beneath::Root;
 use crate::error::{Error, Result};
 use crate::record::Fate;
-use crate::store::ledger::{Known, Ledger};
+use crate::store::ledger::{Known, KnownRows, Ledger, RowId};
 use crate::text::Tokenizer;
 use crate::walk::{Entry, Kind};
 
 /// How many files wait between two stages.
 const QUEUE: usize = 4096;
-
-/// What the ledger knows of the paths that a source accounts for, by key.
-pub type KnownRows = FxHashMap<Box<[u8]>, Known>;
 
 /// What every thread knows.
 pub struct Work<'a> {
@@ -36,9 +32,6 @@ pub struct Work<'a> {
     /// Paths that are as they were: nothing more is done about them.
     pub unchanged: AtomicU64,
 }
-
-/// A row of the ledger: its path's key, and its id.
-pub type RowId = (Box<[u8]>, i64);
 
 /// An entry to read, and its row if it has one.
 struct Job {
@@ -117,18 +110,15 @@ fn sort(
     for entry in entries.iter().flatten() {
         key.clear();
         entry.path.push_key(&mut key);
-        let before = known.remove_entry(key.as_slice());
-        if !work.anew && before.as_ref().is_some_and(|(_, before)| is_unchanged(&entry, before)) {
+        let before = known.meet(&key);
+        if !work.anew && before.is_some_and(|before| is_unchanged(&entry, before)) {
             work.unchanged.fetch_add(1, Ordering::Relaxed);
             continue;
         }
-        jobs.send(Job { entry, known: before.map(row_id) }).ok()?;
+        let known = before.map(|before| (key.as_slice().into(), before.id));
+        jobs.send(Job { entry, known }).ok()?;
     }
-    Some(known.into_iter().map(row_id).collect())
-}
-
-fn row_id((key, known): (Box<[u8]>, Known)) -> RowId {
-    (key, known.id)
+    Some(known.unmet().collect())
 }
 
 fn is_unchanged(entry: &Entry, known: &Known) -> bool {
@@ -169,7 +159,11 @@ mod tests {
         let (tokenizer, unchanged) = (Tokenizer::default(), AtomicU64::new(0));
         let work = Work { root: &root, tokenizer, young, anew: false, unchanged };
         let known = |id| Known { id, fate: Fate::Text, detail: None, stat: None, racy: true };
-        let rows = || [&b"a"[..], b"b"].map(|key| (key.into(), known(1)));
+        let rows = || {
+            let mut rows = KnownRows::default();
+            [b"a", b"b"].into_iter().for_each(|key| rows.push(key, known(1)));
+            rows
+        };
         let entry = Entry {
             path: RepoPath::new("a").unwrap(),
             kind: Kind::File,
@@ -182,7 +176,7 @@ mod tests {
             found.send(vec![entry.clone()]).unwrap();
             drop(found);
             let todo = Some(todo).filter(|_| read);
-            let gone = sort(&work, rows().into_iter().collect(), &entries, &jobs);
+            let gone = sort(&work, rows(), &entries, &jobs);
             assert_eq!(gone.map(|gone| gone.len()), todo.map(|_| 1));
         }
     }

@@ -6,14 +6,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use super::links::Links;
-use super::refresh::{KnownRows, Work, refresh};
+use super::refresh::{Work, refresh};
 use super::scan::{Options, open_root, settled_tokenizer};
 use super::stat::Young;
 use super::write::Writer;
 use crate::admit::Policy;
 use crate::error::Result;
 use crate::record::{self, RepoPath, SyncMode};
-use crate::store::ledger::{Ledger, Turn};
+use crate::store::ledger::{KnownRows, Ledger, Turn};
 use crate::walk::{self, Entry};
 
 /// What a sync did.
@@ -106,9 +106,7 @@ impl Look {
     /// The rows of what was looked at.
     fn known(&self, ledger: &Ledger) -> Result<KnownRows> {
         let mut known = KnownRows::default();
-        for path in &self.covered {
-            known.extend(ledger.known_within(path)?);
-        }
+        self.covered.iter().try_for_each(|path| ledger.known_within(path, &mut known))?;
         Ok(known)
     }
 }

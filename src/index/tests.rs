@@ -172,7 +172,7 @@ fn a_file_as_young_as_the_scan_is_hashed_again() {
     tree.write("a", "one\n");
     tree.now = SystemTime::now();
     tree.scan();
-    let known = |tree: &Tree| tree.ledger().known().unwrap().into_values().all(|known| known.racy);
+    let known = |tree: &Tree| tree.ledger().known().unwrap().iter().all(|(_, known)| known.racy);
     assert!(known(&tree));
     tree.now += Duration::from_secs(3600);
     assert_eq!(tree.scan().files, 0, "hashed, and found as it was");

@@ -6,7 +6,7 @@ use super::scan::Options;
 use crate::admit::Policy;
 use crate::error::Result;
 use crate::record::{Progress, RepoPath, Sync, SyncMode};
-use crate::store::ledger::{Batch, Changes, Ledger};
+use crate::store::ledger::{Batch, Changes, Ledger, RowId};
 use crate::text::chunk_id;
 
 /// How many files a transaction takes, and how many chunks: they bound the write-ahead log, the
@@ -84,7 +84,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Takes out rows, and writes what is left to write.
-    pub fn forget(&mut self, gone: Vec<(Box<[u8]>, i64)>) -> Result<()> {
+    pub fn forget(&mut self, gone: Vec<RowId>) -> Result<()> {
         self.batch.gone.extend(gone);
         self.write()
     }

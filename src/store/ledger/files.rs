@@ -2,30 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
-
 use super::Ledger;
 use super::cuts::{Cut, unpack};
+use super::known::{Known, KnownRows, RowId, StatBytes};
 use crate::error::Result;
 use crate::record::{ChunkId, Fate, RepoPath, Tokens};
-
-/// The stat data of a file, as bytes that are compared and nothing else.
-pub type StatBytes = [u8; 48];
-
-/// What the ledger knows of a path before a scan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
-    /// The row.
-    pub id: i64,
-    /// The fate.
-    pub fate: Fate,
-    /// The rule or the errno.
-    pub detail: Option<Box<str>>,
-    /// The stat data at the last scan.
-    pub stat: Option<StatBytes>,
-    /// Whether the times were too young to be trusted.
-    pub racy: bool,
-}
 
 /// What a scan found at a path.
 #[derive(Debug, Clone)]
@@ -67,7 +48,7 @@ pub struct Content {
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Rows of paths that are gone, each with its key: a row's id may be another path's by now.
-    pub gone: Vec<(Box<[u8]>, i64)>,
+    pub gone: Vec<RowId>,
     /// Paths that are new, or seem changed.
     pub rows: Vec<FileRow>,
     /// Whether to cut a file anew whose bytes are the same: the rules of cutting have changed.
@@ -153,47 +134,37 @@ const ROW: &str = "SELECT id, key, fate, detail, size, hash, encoding, untermina
 const UNREADABLE: &str = "SELECT count(*) FROM files WHERE fate = 5";
 
 impl Ledger {
-    /// Every path with its stat data, by [`RepoPath::to_key`].
-    pub fn known(&self) -> Result<FxHashMap<Box<[u8]>, Known>> {
+    /// Every path with its stat data.
+    pub fn known(&self) -> Result<KnownRows> {
         let count: u64 = self
             .db
             .read(|c| Ok(c.query_row("SELECT count(*) FROM files", [], |row| row.get(0))?))?;
-        let size = usize::try_from(count).unwrap_or_default();
-        let mut all = FxHashMap::with_capacity_and_hasher(size, FxBuildHasher);
-        self.each_known("", [], |key, known| {
-            all.insert(key, known);
-            Ok(())
-        })?;
+        let mut all = KnownRows::with_capacity(usize::try_from(count).unwrap_or_default());
+        self.put_known("", [], &mut all)?;
         Ok(all)
     }
 
-    /// The same for a path and all below it.
-    pub fn known_within(&self, path: &RepoPath) -> Result<Vec<(Box<[u8]>, Known)>> {
-        let (key, mut all) = (path.to_key(), Vec::new());
+    /// The same for a path and all below it, into `all`.
+    pub fn known_within(&self, path: &RepoPath, all: &mut KnownRows) -> Result<()> {
+        let key = path.to_key();
         // Below are the keys that go on with NUL, the separator.
         let bounds = [key.clone(), [&key[..], b"\0"].concat(), [&key[..], b"\x01"].concat()];
-        let within = "WHERE key = ?1 OR key >= ?2 AND key < ?3";
-        self.each_known(within, bounds, |key, known| {
-            all.push((key, known));
-            Ok(())
-        })?;
-        Ok(all)
+        self.put_known("WHERE key = ?1 OR key >= ?2 AND key < ?3", bounds, all)
     }
 
-    /// Calls `each` for every path with its stat data, or those that `filter` says, in no order.
-    fn each_known<const N: usize>(
+    /// Puts every path with its stat data, or those that `filter` says, into `all`.
+    fn put_known<const N: usize>(
         &self,
         filter: &str,
         bounds: [Vec<u8>; N],
-        mut each: impl FnMut(Box<[u8]>, Known) -> Result<()>,
+        all: &mut KnownRows,
     ) -> Result<()> {
         self.db.read(|c| {
             let query = format!("SELECT id, key, fate, detail, stat, racy FROM files {filter}");
             let mut query = c.prepare_cached(&query)?;
             let mut rows = query.query(rusqlite::params_from_iter(bounds))?;
             while let Some(row) = rows.next()? {
-                let key: Box<[u8]> = row.get_ref(1)?.as_blob().unwrap_or_default().into();
-                each(key, read_known(row)?)?;
+                all.push(row.get_ref(1)?.as_blob().unwrap_or_default(), read_known(row)?);
             }
             Ok(())
         })

@@ -5,6 +5,7 @@
 mod apply;
 mod cuts;
 mod files;
+mod known;
 mod marks;
 #[cfg(test)]
 mod model;
@@ -20,7 +21,8 @@ use crate::regular;
 use crate::visible::quote_path;
 
 pub use cuts::Cut;
-pub use files::{Batch, Changes, Content, FileRow, Known, NameChunk, Row, StatBytes, Totals};
+pub use files::{Batch, Changes, Content, FileRow, NameChunk, Row, Totals};
+pub use known::{Known, KnownRows, RowId, StatBytes};
 pub use marks::{Evidence, MarkOutcome};
 
 static KIND: Kind = Kind {
