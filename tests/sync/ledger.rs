@@ -25,7 +25,7 @@ pub fn said(ledger: &Ledger) -> Said {
     let mut rows = BTreeMap::new();
     ledger
         .each_file(|row| {
-            let known = &stats[&row.path.to_key()[..]];
+            let known = stats.get(&row.path.to_key()).unwrap();
             let facts = format!(
                 "{:?} {:?} {:?} {:?} {} {} {} {}",
                 known.stat,
