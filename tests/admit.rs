@@ -7,3 +7,4 @@
 mod own;
 mod parity;
 pub mod random;
+mod tracks;

@@ -22,4 +22,5 @@ mod replan;
 mod run;
 mod support;
 mod sync;
+mod trust;
 mod watch;

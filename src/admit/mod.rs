@@ -29,6 +29,7 @@ mod rules;
 mod stat;
 mod surroundings;
 mod tracked;
+mod tracks;
 
 pub use chain::{Dir, Ruling};
 pub use gitdir::is_repository;
@@ -38,6 +39,7 @@ pub use rules::{GIT_RULES, OWN_RULES, Rule, RuleFiles, RuleList, is_pattern};
 pub use stat::Stat;
 pub use surroundings::Surroundings;
 pub use tracked::{Child, Tracked};
+pub use tracks::tracks;
 
 /// The commit that HEAD names in the repository around `root`, in hex, for when no policy is open.
 pub fn head(root: &std::path::Path) -> Option<String> {

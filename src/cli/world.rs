@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use super::parse::name;
 use crate::error::{Error, Result};
 use crate::visible::quote;
-use crate::workspace::nearest;
+use crate::workspace::{Terms, Trust, nearest};
 
 /// The reader that acts when none is named.
 pub const DEFAULT_READER: &str = "default";
@@ -106,6 +106,12 @@ impl World {
     pub fn state_home(&self) -> Option<PathBuf> {
         let path = |name| self.var(name).map(PathBuf::from).filter(|p| p.is_absolute());
         path("XDG_STATE_HOME").or_else(|| Some(path("HOME")?.join(".local/state")))
+    }
+
+    /// On what terms state is used: `--state-dir` or `AUWAI_STATE_DIR`, and `--trust-state`.
+    pub fn terms(&self, state_dir: Option<&Path>, trust_state: bool) -> Terms {
+        let sudo = self.text("SUDO_UID").and_then(|uid| uid.parse().ok());
+        Terms { elsewhere: self.state_dir(state_dir), trust: Trust::new(trust_state, sudo) }
     }
 
     /// The folder that `--state-dir` or `AUWAI_STATE_DIR` names for state, if either does.

@@ -76,7 +76,7 @@ pub fn scan(
 ) -> Result<Sync> {
     member.root()?;
     let bar = Bar::new(common.progress, io, &format!("indexing {}", member.name));
-    let stages = [scan_stage(member, tokenizer).flag("--progress", bar.is_shown())];
+    let stages = [scan_stage(member, tokenizer, common).flag("--progress", bar.is_shown())];
     let mut sync = None;
     Pipeline::start(&stages, io)?.records(io, |record, _| {
         match record {
@@ -90,16 +90,24 @@ pub fn scan(
     sync.ok_or_else(|| crate::error::Error::failed("cut-off", "the scan ended without a word"))
 }
 
-fn scan_stage(member: &Member, tokenizer: Option<&str>) -> Stage {
+fn scan_stage(member: &Member, tokenizer: Option<&str>, common: &Common) -> Stage {
     let scan = stage(["auwai-ledger", "scan", "--repo"])
         .arg(argument(member))
         .option("--tokenizer", tokenizer);
-    state_options(scan, member)
+    state_options(scan, member, common)
 }
 
-/// The options that say where a member's state is and how much of it counts.
-pub fn state_options(stage: Stage, member: &Member) -> Stage {
-    only_options(stage.option("--state-dir", member.state_dir.as_deref()), member)
+/// The options that say where a member's state is, whether it is believed, and how much of the
+/// member counts.
+pub fn state_options(stage: Stage, member: &Member, common: &Common) -> Stage {
+    only_options(place_options(stage, member, common), member)
+}
+
+/// The options that say where a member's state is, and whether it is believed.
+pub fn place_options(stage: Stage, member: &Member, common: &Common) -> Stage {
+    stage
+        .option("--state-dir", member.state_dir.as_deref())
+        .flag("--trust-state", common.trust_state)
 }
 
 /// The options that say how much of a member counts.

@@ -6,6 +6,7 @@ use super::run::is_worker;
 use crate::cli::World;
 use crate::error::{Error, Result};
 use crate::record::SegmentId;
+use crate::workspace::Terms;
 
 /// Options of every command.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -27,6 +28,10 @@ pub struct Common {
     /// written (default: $AUWAI_STATE_DIR)
     #[arg(long, global = true, value_name = "DIR", help_heading = "General options")]
     pub state_dir: Option<PathBuf>,
+    /// Believe state that belongs to another user, that git tracks, or that was made in another place,
+    /// and let the last belong here from now on
+    #[arg(long, global = true, help_heading = "General options")]
+    pub trust_state: bool,
     /// Write records (JSON Lines) instead of text; a failure is an `error` record too
     #[arg(long, global = true, help_heading = "General options")]
     pub json: bool,
@@ -39,6 +44,13 @@ pub struct Common {
         help_heading = "General options"
     )]
     pub progress: When,
+}
+
+impl Common {
+    /// On what terms state is used.
+    pub fn terms(&self, world: &World) -> Terms {
+        world.terms(self.state_dir.as_deref(), self.trust_state)
+    }
 }
 
 /// On a terminal only, always, or never.

@@ -13,12 +13,12 @@ use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
 use crate::record::{SegmentId, Status};
 use crate::visible::quote;
-use crate::workspace::{Member, Workspace, repository_around, workspace_around};
+use crate::workspace::{Member, Terms, Workspace, repository_around};
 
 /// A workspace, or a repository alone as one.
 pub struct Target {
     workspace: Workspace,
-    state_dir: Option<PathBuf>,
+    terms: Terms,
     typed: Typed,
 }
 
@@ -44,14 +44,15 @@ impl Target {
     /// `unknown-workspace`, `gone` and what else keeps it from being opened.
     pub fn open(common: &Common, io: &mut Io<'_>) -> Result<Target> {
         let variable = || io.world.var("AUWAI_WORKSPACE").map(PathBuf::from);
-        let state_dir = io.world.state_dir(common.state_dir.as_deref());
+        let terms = common.terms(io.world);
         let workspace = match common.workspace.clone().or_else(variable) {
-            Some(typed) => {
-                Workspace::open(&typed, &io.world.cwd, &registry(io), state_dir.as_deref())?
-            }
-            None => around(state_dir.as_deref(), io)?,
+            Some(typed) => Workspace::open(&typed, &io.world.cwd, &registry(io), &terms)?,
+            None => around(&terms, io)?,
         };
-        Ok(Target { workspace, state_dir, typed: Typed::of(common, None) })
+        if let Some(why) = workspace.passed_over() {
+            io.say("auwai", &format!("a workspace is passed over: {why}"));
+        }
+        Ok(Target { workspace, terms, typed: Typed::of(common, None) })
     }
 
     /// The repositories.
@@ -71,10 +72,11 @@ impl Target {
 
     /// `auwai-ledger VERB --workspace …`.
     pub fn ledger(&self, verb: &str) -> Stage {
-        let state_dir = self.state_dir.as_deref().filter(|_| self.workspace.is_alone());
+        let state_dir = self.terms.elsewhere.as_deref().filter(|_| self.workspace.is_alone());
         stage(["auwai-ledger", verb, "--workspace"])
             .arg(self.workspace.root())
             .option("--state-dir", state_dir)
+            .flag("--trust-state", self.terms.trust.is_told())
     }
 
     /// ` -W NAME` and the like where it was typed, for commands that are suggested.
@@ -138,14 +140,11 @@ impl Target {
     }
 }
 
-fn around(state_dir: Option<&Path>, io: &mut Io<'_>) -> Result<Workspace> {
+fn around(terms: &Terms, io: &mut Io<'_>) -> Result<Workspace> {
     let cwd = real(&io.world.cwd);
-    let repository = repository_around(&cwd);
-    let Some(root) = workspace_around(&cwd) else {
-        return Workspace::of_repo(&repository, None, state_dir);
-    };
-    let workspace = Workspace::at(&root, state_dir)?;
-    if repository.starts_with(&root) && repository != root {
+    let workspace = Workspace::around(&cwd, terms)?;
+    let (repository, root) = (repository_around(&cwd), workspace.root());
+    if !workspace.is_alone() && repository.starts_with(root) && repository != root {
         io.say("auwai", &format!("acting on workspace '{}'", workspace.name()));
     }
     Ok(workspace)
@@ -157,12 +156,12 @@ fn real(path: &Path) -> PathBuf {
 
 /// The repositories that `--repo` names, else the one around the current folder.
 pub fn repositories(named: &[NamedRepo], common: &Common, io: &mut Io<'_>) -> Result<Vec<Member>> {
-    let state_dir = io.world.state_dir(common.state_dir.as_deref());
+    let terms = common.terms(io.world);
     if named.is_empty() && common.workspace.is_some() {
         return Ok(Target::resolve(common, io)?.members().to_vec());
     }
     let one = |path: &Path, name: Option<&str>| {
-        Workspace::of_repo(path, name, state_dir.as_deref()).map(|one| one.members().to_vec())
+        Workspace::of_repo(path, name, &terms).map(|one| one.members().to_vec())
     };
     if named.is_empty() {
         return one(&repository_around(&real(&io.world.cwd)), None);

@@ -23,6 +23,7 @@ const OF_THE_LEDGER: [&str; 4] = ["segments", "coverage", "claim", "release"];
 pub struct Typed {
     workspace: String,
     state_dir: String,
+    trust_state: &'static str,
     reader: String,
 }
 
@@ -36,13 +37,14 @@ impl Typed {
         Typed {
             workspace: option("-W", &common.workspace),
             state_dir: option("--state-dir", &common.state_dir),
+            trust_state: if common.trust_state { " --trust-state" } else { "" },
             reader: reader.map(|name| format!(" --reader {name}")).unwrap_or_default(),
         }
     }
 
     /// Which full read: ` -W NAME` and the like, empty when nothing was typed.
     pub fn place(&self) -> String {
-        format!("{}{}", self.workspace, self.state_dir)
+        format!("{}{}{}", self.workspace, self.state_dir, self.trust_state)
     }
 
     /// An error whose hints have the options in their commands.
@@ -75,6 +77,9 @@ impl Typed {
         }
         if acts && !has(&["--state-dir"]) {
             more += &self.state_dir;
+        }
+        if acts && !has(&["--trust-state"]) {
+            more += self.trust_state;
         }
         if reads && !has(&["--reader"]) {
             more += &self.reader;

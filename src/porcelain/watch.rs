@@ -65,7 +65,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     if !args.once && !args.sync {
         io.warn_of_own_output("auwai", root);
     }
-    let pipeline = Pipeline::start_live(&stages(args, member), io)?;
+    let pipeline = Pipeline::start_live(&stages(args, member, common), io)?;
     let unread = end_when_unread(pipeline.stopper());
     let mut first = true;
     let done = pipeline.records(io, |record, io| {
@@ -119,10 +119,10 @@ fn tell(record: &Record, shown: bool, common: &Common, io: &mut Io<'_>) -> Resul
     }
 }
 
-fn stages(args: &Args, member: &Member) -> Vec<Stage> {
+fn stages(args: &Args, member: &Member, common: &Common) -> Vec<Stage> {
     let events = stage(["auwai-wait-events", "--repo"]).arg(member.path.as_os_str());
-    let keep =
-        state_options(stage(["auwai-ledger", "sync", "--repo"]).arg(argument(member)), member);
+    let keep = stage(["auwai-ledger", "sync", "--repo"]).arg(argument(member));
+    let keep = state_options(keep, member, common);
     let max_files = args.max_files.map(|n| OsString::from(n.to_string()));
     let keep = keep.option("--max-files", max_files);
     if args.once {

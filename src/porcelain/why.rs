@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::index::state_options;
+use super::index::{place_options, state_options};
 use super::options::Common;
 use super::pipeline::{Pipeline, collect_records, stage};
 use super::render::fates;
@@ -103,7 +103,7 @@ impl Asked<'_> {
             return self.folder(&root, io);
         }
         let why = stage(["auwai-ledger", "why", "--repo"]).arg(argument(self.member));
-        let why = state_options(why, self.member).arg("--").arg(path);
+        let why = state_options(why, self.member, self.common).arg("--").arg(path);
         match collect_records(&[why], io) {
             Err(error) if error.code() == "folder" => {
                 self.folder(&below(&self.member.path, path).unwrap_or_default(), io)
@@ -124,7 +124,7 @@ impl Asked<'_> {
     fn folder(&self, folder: &Path, io: &mut Io<'_>) -> Result<()> {
         let mut counts = BTreeMap::<String, u64>::new();
         let files = stage(["auwai-ledger", "files", "--repo"]).arg(argument(self.member));
-        let files = files.option("--state-dir", self.member.state_dir.as_deref());
+        let files = place_options(files, self.member, self.common);
         Pipeline::start(&[files], io)?.records(io, |record, io| {
             let Record::File(file) = record else { return Ok(()) };
             let is_below = |path: RepoPath| os(path.as_bytes()).starts_with(folder);

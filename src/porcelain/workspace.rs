@@ -87,7 +87,8 @@ pub fn run(verb: &Verb, common: &Common, io: &mut Io<'_>) -> Result<()> {
 fn run_init(init: &Init, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let root = io.world.absolute(init.root.as_deref().unwrap_or(Path::new(".")));
     registry(io).check(&init.name, &std::fs::canonicalize(&root).unwrap_or(root.clone()))?;
-    let workspace = Workspace::init(&root, &init.name).map_err(elsewhere)?;
+    let workspace =
+        Workspace::init(&root, &init.name, common.terms(io.world).trust).map_err(elsewhere)?;
     if let Err(error) = registry(io).record(&init.name, workspace.root()) {
         // A sandbox may not let us write there: the path works all the same.
         io.say("auwai", &error.to_string());

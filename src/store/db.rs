@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 use crate::regular;
 use crate::store::copy::{self, Copy};
 use crate::store::file::{self, cannot_write};
+use crate::store::look::Look;
+use crate::store::stamp::{self, Stamp};
 use crate::store::{beside, words};
 
 /// How long a writer waits for another before it gives up. Adopting a plan of 900,000 chunks holds
@@ -95,12 +97,44 @@ impl Db {
         beside::check(path, kind)?;
         let copy = copy::of_unwritable(path).map_err(|e| words::cannot_copy(path, &e))?;
         let file = copy.as_ref().map_or(path, Copy::path);
+        // A file that cannot be believed as it is must not become another one by its log.
+        Look::at(file, path, kind)?.check(path, kind)?;
         let connection = connect(file, false).map_err(|e| words::explain(path, kind, &e))?;
         let durability = Durability::Process;
         let path = path.to_owned();
         let mut db = Db { path, kind, connection, durability, copy, scratch: false };
         db.bring_up_to_date()?;
         Ok(db)
+    }
+
+    /// Whether the file was made in the folder that it is in, on this machine. It is looked at and
+    /// left as it is.
+    ///
+    /// # Errors
+    /// What keeps it from being looked at.
+    pub fn is_made_here(path: &Path, kind: &'static Kind) -> Result<bool> {
+        beside::check(path, kind)?;
+        let look = Look::at(path, path, kind)?;
+        look.check(path, kind)?;
+        Ok(look.stamp == Some(stamp_of(path)?))
+    }
+
+    /// Makes the file one that was made here; one that cannot be written stays as it is.
+    ///
+    /// # Errors
+    /// As [`Db::open`]; `busy` when others keep the stamp from coming into the file itself.
+    pub fn stamp_anew(path: &Path, kind: &'static Kind) -> Result<()> {
+        let mut db = Self::open(path, kind)?;
+        if db.is_copy() {
+            return Ok(());
+        }
+        let stamp = stamp_of(path)?;
+        db.write(Durability::Power, |tx| Ok(stamp.put(tx)?))?;
+        db.read(|c| Ok(c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?))?;
+        match Self::is_made_here(path, kind)? {
+            true => Ok(()),
+            false => Err(words::busy(path, kind)),
+        }
     }
 
     /// Opens a file, and creates it first when there is none. The folder must exist.
@@ -258,11 +292,16 @@ impl Db {
 
     fn migrate(&mut self) -> Result<()> {
         let kind = self.kind;
+        let stamp = stamp_of(&self.path)?;
         self.write(Durability::Power, |tx| {
             // Another process may have migrated while this one waited.
             let now: i64 = tx.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             for script in kind.migrations.iter().skip(usize::try_from(now).unwrap_or(usize::MAX)) {
                 tx.execute_batch(script)?;
+            }
+            // Only what is made here gets a stamp; of what is migrated nobody knows where it was made.
+            if now == 0 && kind.migrations.contains(&stamp::TABLE) {
+                stamp.put(tx)?;
             }
             let known = i64::try_from(kind.migrations.len()).unwrap_or(i64::MAX);
             tx.pragma_update(None, "application_id", kind.application_id)?;
@@ -274,6 +313,12 @@ impl Db {
     fn set_wal(&self) -> Result<()> {
         self.read(|c| Ok(c.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))?))
     }
+}
+
+/// The stamp of a file that is made at this path now.
+fn stamp_of(path: &Path) -> Result<Stamp> {
+    let folder = path.parent().unwrap_or(path);
+    Stamp::of(folder).map_err(|e| Error::io("open", words::quote(folder), &e))
 }
 
 fn connect(file: &Path, create: bool) -> rusqlite::Result<Connection> {

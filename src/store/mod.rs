@@ -6,4 +6,6 @@ pub mod coverage;
 pub mod db;
 pub mod file;
 pub mod ledger;
+mod look;
+pub mod stamp;
 mod words;

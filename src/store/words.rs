@@ -24,11 +24,7 @@ pub(super) fn explain(path: &Path, kind: &Kind, cause: &rusqlite::Error) -> Erro
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             not_writable(format!("cannot write the {name} '{subject}'"), cause)
         }
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::failed("busy", format!("another process holds the {name} '{subject}'"))
-                .because(format!("waited {} s", PATIENCE.as_secs()))
-                .hint("wait for it to end, then run the command again")
-        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => busy(path, kind),
         Some(ErrorCode::SystemIoFailure) => {
             Error::failed("io", format!("cannot use the {name} '{subject}'"))
                 .because(cause)
@@ -57,6 +53,14 @@ fn is_damage(cause: &rusqlite::Error) -> bool {
         E::FromSqlConversionFailure(..) | E::InvalidColumnType(..) | E::Utf8Error(..)
     );
     torn || matches!(cause, E::SqlInputError { .. })
+}
+
+/// The error for a database that another process holds for too long.
+pub(super) fn busy(path: &Path, kind: &Kind) -> Error {
+    let message = format!("another process holds the {} '{}'", kind.name, quote(path));
+    Error::failed("busy", message)
+        .because(format!("waited {} s", PATIENCE.as_secs()))
+        .hint("wait for it to end, then run the command again")
 }
 
 /// The error for a database that cannot be written.

@@ -36,7 +36,7 @@ impl Lock {
 
     /// What the holder has left word of; `None` when nobody holds the lock.
     pub fn holder(path: &Path) -> Option<String> {
-        let file = regular::open(path, Links::Follow).ok()?;
+        let file = regular::open(path, Links::Refuse).ok()?;
         match flock(&file, FlockOperation::NonBlockingLockShared) {
             Err(Errno::WOULDBLOCK) => {
                 let mut word = vec![0; 256];

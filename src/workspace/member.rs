@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{StateDir, bad_name, folder_name, quote};
 use crate::error::{Error, Result};
 use crate::record::{RepoPath, is_name, path_from_wire, path_to_wire};
+use crate::visible::one_line;
 
 /// A repository of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,20 +67,30 @@ impl TryFrom<Stored> for Member {
     type Error = String;
 
     fn try_from(stored: Stored) -> std::result::Result<Member, String> {
-        if !is_name(&stored.name) {
-            return Err(format!("'{}' is not a name", stored.name));
-        }
         let b64 = |at: usize| stored.only_b64.get(at).map(String::as_str);
         let only = stored.only.iter().enumerate();
         let only = only.map(|(at, dir)| RepoPath::from_wire(dir, b64(at)));
         let only = only.collect::<std::result::Result<_, _>>()?;
         let path = path_from_wire(&stored.path, stored.path_b64.as_deref())?;
-        if !path.is_absolute() {
-            return Err(format!("the path of '{}' is not absolute", stored.name));
-        }
+        let path = plain_root(&stored.name, path)?;
         let b64 = stored.state_dir_b64.as_deref();
-        let state_dir = stored.state_dir.map(|text| path_from_wire(&text, b64));
-        Ok(Member { name: stored.name, path, only, state_dir: state_dir.transpose()? })
+        let state_dir = stored
+            .state_dir
+            .map(|text| path_from_wire(&text, b64).and_then(|path| plain_root(&stored.name, path)));
+        Ok(Member { state_dir: state_dir.transpose()?, name: stored.name, path, only })
+    }
+}
+
+/// A path from a file of ours that belongs to `name`: absolute, and no way around.
+pub(super) fn plain_root(name: &str, path: PathBuf) -> std::result::Result<PathBuf, String> {
+    if !is_name(name) {
+        return Err(format!("'{}' is not a name", one_line(name)));
+    }
+    let bytes = path.as_os_str().as_bytes();
+    let around = bytes.split(|b| *b == b'/').any(|part| part == b"..");
+    match path.is_absolute() && !around && !bytes.contains(&0) {
+        true => Ok(path),
+        false => Err(format!("'{}' of '{name}' is no absolute path without '..'", quote(&path))),
     }
 }
 
@@ -89,13 +100,19 @@ impl Member {
     /// # Errors
     /// `gone` with the command that says where it is now.
     pub fn root(&self) -> Result<&Path> {
-        if self.path.is_dir() {
+        let real = std::fs::canonicalize(&self.path).ok().filter(|real| real.is_dir());
+        if real.as_ref() == Some(&self.path) {
             return Ok(&self.path);
         }
         let message =
             format!("repository '{}' is not at '{}' any more", self.name, quote(&self.path));
-        Err(Error::failed("gone", message)
-            .hint(format!("say where it is: `auwai workspace add NEWPATH --as {}`", self.name))
+        let error = Error::failed("gone", message);
+        let (error, place) = match real {
+            Some(real) => (error.because("a link is in its place"), quote(&real)),
+            None => (error, "NEWPATH".to_string()),
+        };
+        Err(error
+            .hint(format!("say where it is: `auwai workspace add {place} --as {}`", self.name))
             .hint(format!("or do without it: `auwai workspace remove {}`", self.name)))
     }
 

@@ -9,21 +9,27 @@ mod lock;
 mod member;
 mod registry;
 mod state;
+mod trust;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use locate::{below, repository_around, workspace_around};
+use locate::workspace_around;
+pub use locate::{below, repository_around};
 pub use lock::Lock;
 pub use member::Member;
 pub use registry::Registry;
 pub use state::StateDir;
+pub use trust::{Terms, Trust};
 
 use crate::error::{Error, Result};
 use crate::record::is_name;
 use crate::visible::quote;
 
-/// A workspace: a name, a root, members, and where its state is.
+/// The folder of a full read in the state of a repository alone.
+const FULLREAD: &str = "fullread";
+
+/// A workspace: a name, a root, members, and where its state is, which was looked at and is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workspace {
     name: String,
@@ -31,6 +37,8 @@ pub struct Workspace {
     state: StateDir,
     members: Vec<Member>,
     alone: bool,
+    trust: Trust,
+    passed_over: Option<String>,
 }
 
 impl Workspace {
@@ -38,17 +46,19 @@ impl Workspace {
     /// same name that is there already is opened.
     ///
     /// # Errors
-    /// `bad-name`; `exists` when the root is a workspace of another name; `not-writable`.
-    pub fn init(root: &Path, name: &str) -> Result<Workspace> {
+    /// `bad-name`; `exists` when the root is a workspace of another name; `not-writable`; those of
+    /// [`Trust::check`].
+    pub fn init(root: &Path, name: &str, trust: Trust) -> Result<Workspace> {
         if !is_name(name) {
             return Err(bad_name(name, "choose another: `auwai workspace init NAME`"));
         }
         fs::create_dir_all(root).map_err(|e| Error::io("create", quote(root), &e))?;
         let root = real_folder(root)?;
         let state = StateDir::of(&root, None);
+        trust.check(&state, &root)?;
         state.create()?;
         config::create(&state, name)?;
-        let workspace = Self::read(root, state)?;
+        let workspace = Self::read(root, state, trust)?;
         if workspace.name != name {
             let message =
                 format!("'{}' is the workspace '{}'", quote(&workspace.root), workspace.name);
@@ -60,30 +70,26 @@ impl Workspace {
     }
 
     /// Opens what was typed after `--workspace`: a registered name, else a path: the root of a
-    /// workspace, or a repository, which is then a workspace of one. `elsewhere` is `--state-dir`.
+    /// workspace, or a repository, which is then a workspace of one.
     ///
     /// # Errors
-    /// `unknown-workspace`, `not-a-folder`, and `gone` when a registered root is not there.
-    pub fn open(
-        typed: &Path,
-        cwd: &Path,
-        registry: &Registry,
-        elsewhere: Option<&Path>,
-    ) -> Result<Workspace> {
+    /// `unknown-workspace`, `not-a-folder`, and `gone` when a registered root is not there; those of
+    /// [`Trust::check`].
+    pub fn open(typed: &Path, cwd: &Path, registry: &Registry, terms: &Terms) -> Result<Workspace> {
         let name = typed.to_str().filter(|name| is_name(name));
         if let Some(root) = name.map(|name| registry.root_of(name)).transpose()?.flatten() {
-            return Self::registered(typed, &root);
+            return Self::registered(typed, &root, terms.trust);
         }
         let path = cwd.join(typed);
         if name.is_some() && !path.exists() {
             return Err(unknown(typed));
         }
-        Self::at(&path, elsewhere)
+        Self::at(&path, terms)
     }
 
-    fn registered(name: &Path, root: &Path) -> Result<Workspace> {
+    fn registered(name: &Path, root: &Path, trust: Trust) -> Result<Workspace> {
         if config::is_workspace(&StateDir::of(root, None)) {
-            return Self::at(root, None);
+            return Self::at(root, &Terms::at_home(trust));
         }
         let message = format!("workspace '{}' is not at '{}' any more", quote(name), quote(root));
         Err(Error::failed("gone", message)
@@ -91,36 +97,65 @@ impl Workspace {
     }
 
     /// Opens the workspace with this root, or the repository there as a workspace of one.
-    /// `elsewhere` is for the state of repositories; a workspace's own is always at its root.
-    pub fn at(path: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
+    /// `--state-dir` is for the state of repositories; a workspace's own is always at its root. But
+    /// one that is not believed is passed over where state is kept elsewhere: who does that can read
+    /// any repository, whatever lies in it.
+    ///
+    /// # Errors
+    /// `not-a-folder`; those of [`Trust::check`].
+    pub fn at(path: &Path, terms: &Terms) -> Result<Workspace> {
         let root = real_folder(path)?;
         let state = StateDir::of(&root, None);
-        match config::is_workspace(&state) {
-            true => Self::read(root, state),
-            false => Self::of_repo(&root, None, elsewhere),
+        if !config::is_workspace(&state) {
+            return Self::of_repo(&root, None, terms);
+        }
+        match terms.trust.check(&state, &root) {
+            Ok(()) => Self::read(root, state, terms.trust),
+            Err(error) if terms.elsewhere.is_some() => {
+                let passed_over = Some(error.to_string());
+                Ok(Workspace { passed_over, ..Self::of_repo(&root, None, terms)? })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The nearest workspace upwards from a folder, else the repository around it as a workspace of
+    /// one.
+    ///
+    /// # Errors
+    /// As [`Workspace::at`].
+    pub fn around(folder: &Path, terms: &Terms) -> Result<Workspace> {
+        let repository = || Self::of_repo(&repository_around(folder), None, terms);
+        let Some(root) = workspace_around(folder) else { return repository() };
+        let workspace = Self::at(&root, terms)?;
+        match workspace.passed_over {
+            None => Ok(workspace),
+            passed_over => Ok(Workspace { passed_over, ..repository()? }),
         }
     }
 
     /// The repository at `root` as a workspace of one, called `name` (default: its folder's name).
     ///
     /// # Errors
-    /// `bad-name` when the folder's name cannot name a repository.
-    pub fn of_repo(root: &Path, name: Option<&str>, elsewhere: Option<&Path>) -> Result<Workspace> {
+    /// `bad-name` when the folder's name cannot name a repository; those of [`Trust::check`].
+    pub fn of_repo(root: &Path, name: Option<&str>, terms: &Terms) -> Result<Workspace> {
         let root = real_folder(root)?;
+        let state = StateDir::of(&root, terms.elsewhere.as_deref());
+        terms.trust.check(&state, &root)?;
         let name = name.map_or_else(|| folder_name(&root), str::to_string);
         let member = Member {
             name: name.clone(),
             path: root.clone(),
             only: Vec::new(),
-            state_dir: elsewhere.map(Path::to_owned),
+            state_dir: terms.elsewhere.clone(),
         };
-        let state = StateDir::of(&root, elsewhere);
-        Ok(Workspace { name, root, state, members: vec![member], alone: true })
+        let (members, trust) = (vec![member], terms.trust);
+        Ok(Workspace { name, root, state, members, alone: true, trust, passed_over: None })
     }
 
-    fn read(root: PathBuf, state: StateDir) -> Result<Workspace> {
+    fn read(root: PathBuf, state: StateDir, trust: Trust) -> Result<Workspace> {
         let (name, members) = config::read(&state)?;
-        Ok(Workspace { name, root, state, members, alone: false })
+        Ok(Workspace { name, root, state, members, alone: false, trust, passed_over: None })
     }
 
     /// The name.
@@ -131,6 +166,16 @@ impl Workspace {
     /// The root: an absolute path without links.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Whose state is believed.
+    pub fn trust(&self) -> Trust {
+        self.trust
+    }
+
+    /// Why the workspace that is at the root was passed over.
+    pub fn passed_over(&self) -> Option<&str> {
+        self.passed_over.as_deref()
     }
 
     /// The repositories, by name.
@@ -154,7 +199,7 @@ impl Workspace {
 
     /// The folder of the full read: `.auwai/workspace`, or `.auwai/fullread` of a repository alone.
     pub fn fullread_dir(&self) -> PathBuf {
-        self.state.join(if self.alone { "fullread" } else { config::FOLDER })
+        self.state.join(if self.alone { FULLREAD } else { config::FOLDER })
     }
 
     /// Makes the folder of the full read.

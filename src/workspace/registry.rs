@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::config::{read_json, write_json};
+use super::config::{misunderstood, read_json, write_json};
+use super::member::plain_root;
 use super::quote;
 use crate::error::{Error, Result};
 use crate::record::{path_from_wire, path_to_wire};
@@ -100,10 +101,9 @@ impl Entry {
     }
 
     fn parse(self, file: &Path) -> Result<(String, PathBuf)> {
-        let root = path_from_wire(&self.root, self.root_b64.as_deref()).map_err(|e| {
-            Error::failed("damaged", format!("'{}' cannot be understood", quote(file))).because(e)
-        })?;
-        Ok((self.name, root))
+        let root = path_from_wire(&self.root, self.root_b64.as_deref());
+        let root = root.and_then(|root| plain_root(&self.name, root));
+        Ok((self.name, root.map_err(|e| misunderstood(file, &e))?))
     }
 }
 

@@ -8,6 +8,22 @@ use crate::record::RepoPath;
 
 struct Folder(tempfile::TempDir);
 
+fn own() -> Trust {
+    Trust::new(false, None)
+}
+
+fn init(root: &Path, name: &str) -> Result<Workspace> {
+    Workspace::init(root, name, own())
+}
+
+fn at(path: &Path, elsewhere: Option<&Path>) -> Result<Workspace> {
+    Workspace::at(path, &Terms { elsewhere: elsewhere.map(Path::to_owned), trust: own() })
+}
+
+fn open(typed: &str, dir: &Folder, registry: &Registry) -> Result<Workspace> {
+    Workspace::open(Path::new(typed), &dir.path(), registry, &Terms::at_home(own()))
+}
+
 impl Folder {
     fn new() -> Folder {
         Folder(tempfile::tempdir().unwrap())
@@ -24,7 +40,7 @@ impl Folder {
     }
 
     fn workspace(&self) -> Workspace {
-        Workspace::init(&self.folder("ws"), "demo").unwrap()
+        init(&self.folder("ws"), "demo").unwrap()
     }
 }
 
@@ -34,7 +50,7 @@ fn members_are_kept_and_found_by_name() {
     let mut ws = dir.workspace();
     ws.add(&dir.folder("core"), None, &[], None).unwrap();
     ws.add(&dir.folder("x y"), Some("xy"), &[], Some(Path::new("/s"))).unwrap();
-    let again = Workspace::at(&dir.path().join("ws"), None).unwrap();
+    let again = at(&dir.path().join("ws"), None).unwrap();
     assert_eq!(again, ws);
     assert_eq!(again.member("xy").unwrap().path, dir.path().join("x y"));
     assert_eq!(
@@ -56,7 +72,7 @@ fn any_path_survives_the_file() {
     assert_eq!(ws.add(&odd, None, &[], None).unwrap().name, "a-b-");
     ws.remove("a-b-").unwrap();
     ws.add(&odd, Some("odd"), &only, Some(&odd)).unwrap();
-    let again = Workspace::at(ws.root(), None).unwrap();
+    let again = at(ws.root(), None).unwrap();
     let member = again.member("odd").unwrap();
     assert_eq!((&member.path, member.state_dir.as_ref()), (&odd, Some(&odd)));
     assert_eq!(member.only, [RepoPath::new(b"s\xfe".to_vec()).unwrap()]);
@@ -109,7 +125,7 @@ fn a_repository_inside_another_needs_a_walk_that_stops_there() {
     let dir = Folder::new();
     let (outer, inner) = (dir.folder("outer"), dir.folder("outer/sub/inner"));
     let refused = |first: &Path, second: &Path| {
-        let mut ws = Workspace::init(&dir.folder("refused"), "r").unwrap();
+        let mut ws = init(&dir.folder("refused"), "r").unwrap();
         for member in ws.members().to_vec() {
             ws.remove(&member.name).unwrap();
         }
@@ -155,7 +171,7 @@ fn a_file_is_no_repository() {
     let mut ws = dir.workspace();
     assert_eq!(ws.add(&file, None, &[], None).unwrap_err().code(), "not-a-folder");
     assert_eq!(ws.add(&dir.path().join("no"), None, &[], None).unwrap_err().code(), "not-found");
-    assert_eq!(Workspace::at(&file, None).unwrap_err().code(), "not-a-folder");
+    assert_eq!(at(&file, None).unwrap_err().code(), "not-a-folder");
 }
 
 #[test]
@@ -168,7 +184,7 @@ fn adding_at_once_loses_nothing() {
             scope.spawn(move || ws.add(&path, None, &[], None).unwrap());
         }
     });
-    assert_eq!(Workspace::at(ws.root(), None).unwrap().members().len(), 8);
+    assert_eq!(at(ws.root(), None).unwrap().members().len(), 8);
 }
 
 #[test]
@@ -176,12 +192,12 @@ fn a_registered_name_opens_its_workspace() {
     let dir = Folder::new();
     let ws = dir.workspace();
     let registry = Registry::below(Some(&dir.path()));
-    let open = |name: &str| Workspace::open(Path::new(name), &dir.path(), &registry, None);
+    let open = |name: &str| open(name, &dir, &registry);
     assert_eq!(open("demo").unwrap_err().code(), "unknown-workspace");
     registry.record("demo", ws.root()).unwrap();
     assert_eq!(open("demo").unwrap(), ws);
     assert_eq!(open("./ws").unwrap(), ws);
-    let other = Workspace::init(&dir.folder("other"), "demo").unwrap();
+    let other = init(&dir.folder("other"), "demo").unwrap();
     assert_eq!(registry.record("demo", other.root()).unwrap_err().code(), "name-taken");
     fs::remove_dir_all(ws.root()).unwrap();
     assert_eq!(open("demo").unwrap_err().code(), "gone");
@@ -196,7 +212,7 @@ fn paths_work_where_names_cannot_be_kept() {
     let ws = dir.workspace();
     for registry in [Registry::below(None), Registry::below(Some(&dir.path().join("file")))] {
         assert_eq!(registry.record("demo", ws.root()).unwrap_err().code(), "not-writable");
-        let open = Workspace::open(Path::new("ws"), &dir.path(), &registry, None);
+        let open = open("ws", &dir, &registry);
         assert_eq!(open.unwrap(), ws);
     }
 }
@@ -205,33 +221,33 @@ fn paths_work_where_names_cannot_be_kept() {
 fn a_root_is_one_workspace() {
     let dir = Folder::new();
     let ws = dir.workspace();
-    assert_eq!(Workspace::init(ws.root(), "demo").unwrap(), ws);
-    assert_eq!(Workspace::init(ws.root(), "other").unwrap_err().code(), "exists");
-    assert_eq!(Workspace::init(ws.root(), "a/b").unwrap_err().code(), "bad-name");
+    assert_eq!(init(ws.root(), "demo").unwrap(), ws);
+    assert_eq!(init(ws.root(), "other").unwrap_err().code(), "exists");
+    assert_eq!(init(ws.root(), "a/b").unwrap_err().code(), "bad-name");
 }
 
 #[test]
 fn a_repository_alone_is_a_workspace_of_one() {
     let dir = Folder::new();
     let repo = dir.folder("lib");
-    let mut ws = Workspace::at(&repo, None).unwrap();
+    let mut ws = at(&repo, None).unwrap();
     assert_eq!((ws.name(), ws.members().len()), ("lib", 1));
     assert_eq!(ws.fullread_dir(), repo.join(".auwai/fullread"));
     assert_eq!(ws.add(&repo, None, &[], None).unwrap_err().code(), "alone");
-    let elsewhere = Workspace::at(&repo, Some(&dir.path().join("s"))).unwrap();
+    let elsewhere = at(&repo, Some(&dir.path().join("s"))).unwrap();
     assert!(elsewhere.create_fullread_dir().unwrap().starts_with(dir.path().join("s")));
     assert!(!repo.join(".auwai").exists());
     let ws = dir.workspace();
-    assert_eq!(Workspace::at(ws.root(), Some(&dir.path().join("s"))).unwrap(), ws);
+    assert_eq!(at(ws.root(), Some(&dir.path().join("s"))).unwrap(), ws);
 }
 
 #[test]
 fn any_folder_can_be_read_alone() {
     let dir = Folder::new();
-    let name = |folder: &str| Workspace::at(&dir.folder(folder), None).unwrap().name().to_string();
+    let name = |folder: &str| at(&dir.folder(folder), None).unwrap().name().to_string();
     assert_eq!(name("my lib"), "my-lib");
     assert_eq!(name("a\nb:c"), "a-b-c");
-    assert_eq!(Workspace::at(Path::new("/"), None).unwrap().name(), "root");
+    assert_eq!(at(Path::new("/"), None).unwrap().name(), "root");
 }
 
 #[test]
@@ -250,6 +266,6 @@ fn a_damaged_file_is_reported() {
     let dir = Folder::new();
     let ws = dir.workspace();
     fs::write(ws.root().join(".auwai/workspace/workspace.json"), "{").unwrap();
-    let error = Workspace::at(ws.root(), None).unwrap_err();
+    let error = at(ws.root(), None).unwrap_err();
     assert_eq!(error.code(), "damaged");
 }

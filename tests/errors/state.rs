@@ -57,6 +57,7 @@ fn a_damaged_ledger_is_named_and_left_alone() {
     for ledger in LEDGERS {
         for (what, damage) in DAMAGES {
             site.sh("rm -rf .auwai && cp -r ../whole .auwai").expect_code(0);
+            site.ok(&["--trust-state", "status"]);
             damage(&site.work(ledger));
             let before = fs::read(site.work(ledger)).unwrap();
             let mut refused = 0;
@@ -112,10 +113,10 @@ fn a_ledger_of_a_newer_version_is_refused() {
         refused.concat(),
         str![[r#"
 exit 3
-auwai: the ledger '[W]/.auwai/ledger.sqlite' has schema 99, this auwai knows 3
+auwai: the ledger '[W]/.auwai/ledger.sqlite' has schema 99, this auwai knows 5
 hint: it was written by a newer auwai: use that one, or `--state-dir` for a state of its own
 exit 3
-auwai: the coverage ledger '[W]/.auwai/fullread/coverage.sqlite' has schema 99, this auwai knows 2
+auwai: the coverage ledger '[W]/.auwai/fullread/coverage.sqlite' has schema 99, this auwai knows 3
 hint: it was written by a newer auwai: use that one, or `--state-dir` for a state of its own
 
 "#]]
@@ -199,7 +200,7 @@ hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
     // A ledger that is there and cannot be written.
     site.ok(&["plan"]);
     assert_data_eq!(
-        told(&site, &site.run_as_nobody(&["next"])),
+        told(&site, &site.run_as_nobody(&["--trust-state", "next"])),
         str![[r#"
 exit 3
 auwai: cannot write the coverage ledger '[W]/.auwai/fullread/coverage.sqlite': Permission denied

@@ -96,8 +96,8 @@ fn warn_of_holder(placed: &Placed, reader: &str, io: &mut Io<'_>) {
 /// Marks in the ledger of the repository alone.
 fn in_repository(args: &Args, reader: &str, io: &mut Io<'_>) -> Result<()> {
     let signals = Signals::catch()?;
-    let state_dir = args.target.state.resolve(io.world);
-    let source = Source::named(args.repos.one()?, state_dir.as_deref(), io.world)?;
+    let terms = args.target.state.resolve(io.world);
+    let source = Source::named(args.repos.one()?, &terms, io.world)?;
     let mut ledger = source.ledger()?;
     let (how, world) = (args.how.meant().as_str(), io.world);
     let mut input = Reader::new(&mut *io.input, "-");

@@ -16,7 +16,7 @@ use crate::record::{ChunkId, RepoPath, SegmentId};
 use crate::store::coverage::{Coverage, no_plan};
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::visible::quote_path;
-use crate::workspace::{Registry, Workspace};
+use crate::workspace::{Registry, Terms, Workspace};
 
 /// The fewest digits of an id that may stand for it.
 const SHORTEST_PREFIX: usize = 6;
@@ -93,11 +93,11 @@ impl Reading {
     /// Usage when neither or both are given.
     pub fn open(of: &ReadingOptions, world: &World) -> Result<Reading> {
         let ReadingOptions { repos, workspace, state } = of;
-        let state_dir = state.resolve(world);
+        let terms = state.resolve(world);
         match (&workspace.workspace, repos.repos.is_empty()) {
-            (Some(typed), true) => Self::of_workspace(typed, state_dir.as_deref(), world),
+            (Some(typed), true) => Self::of_workspace(typed, &terms, world),
             (None, false) => {
-                let one = |repo| Source::named(repo, state_dir.as_deref(), world);
+                let one = |repo| Source::named(repo, &terms, world);
                 let mut sources = repos.repos.iter().map(one).collect::<Result<Vec<_>>>()?;
                 sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
                 refuse_twice(&sources)?;
@@ -110,12 +110,12 @@ impl Reading {
         }
     }
 
-    fn of_workspace(typed: &Path, state_dir: Option<&Path>, world: &World) -> Result<Reading> {
+    fn of_workspace(typed: &Path, terms: &Terms, world: &World) -> Result<Reading> {
         let registry = Registry::below(world.state_home().as_deref());
-        let workspace = Workspace::open(typed, &world.cwd, &registry, state_dir)?;
+        let workspace = Workspace::open(typed, &world.cwd, &registry, terms)?;
         let coverage = Coverage::find(&workspace.fullread_dir())?;
-        let mut sources =
-            workspace.members().iter().map(Source::member).collect::<Result<Vec<_>>>()?;
+        let source = |member| Source::member(member, workspace.trust());
+        let mut sources = workspace.members().iter().map(source).collect::<Result<Vec<_>>>()?;
         sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         Ok(Reading { sources, coverage, workspace: true })
     }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::record::{Repo, RepoPath};
 use crate::store::ledger::Ledger;
 use crate::visible::{quote, quote_path};
-use crate::workspace::{Member, StateDir, below, folder_name, nearest};
+use crate::workspace::{Member, StateDir, Terms, Trust, below, folder_name, nearest};
 
 /// A repository: its name, its root, the subtrees it is bounded to, and its state.
 #[derive(Debug, Clone)]
@@ -24,16 +24,19 @@ pub struct Source {
     pub root: PathBuf,
     /// The subtrees; none: all.
     pub only: Vec<RepoPath>,
-    /// The state folder.
+    /// The state folder, which was looked at.
     pub state: StateDir,
+    /// Whose state is believed.
+    pub trust: Trust,
 }
 
 impl Source {
     /// The repository that `--repo` names.
     ///
     /// # Errors
-    /// `not-found` when the folder is not there; usage when it cannot give a name.
-    pub fn named(repo: &NamedRepo, state_dir: Option<&Path>, world: &World) -> Result<Source> {
+    /// `not-found` when the folder is not there; usage when it cannot give a name; as
+    /// [`Source::check_state`].
+    pub fn named(repo: &NamedRepo, terms: &Terms, world: &World) -> Result<Source> {
         let typed = quote(&repo.path);
         let root = std::fs::canonicalize(world.absolute(&repo.path))
             .map_err(|e| Error::io("open", &typed, &e).hint(see_folders(&repo.path, world)))?;
@@ -45,21 +48,35 @@ impl Source {
             Some(name) => name.clone(),
             None => folder_name(&root),
         };
-        let state = StateDir::of(&root, state_dir);
-        Ok(Source { name, root, only: Vec::new(), state })
+        let state = StateDir::of(&root, terms.elsewhere.as_deref());
+        Source { name, root, only: Vec::new(), state, trust: terms.trust }.checked()
     }
 
     /// A repository of a workspace.
     ///
     /// # Errors
-    /// `gone` when it is not where it was.
-    pub fn member(member: &Member) -> Result<Source> {
-        Ok(Source {
+    /// `gone` when it is not where it was; as [`Source::check_state`].
+    pub fn member(member: &Member, trust: Trust) -> Result<Source> {
+        let source = Source {
             name: member.name.clone(),
             root: member.root()?.to_owned(),
             only: member.only.clone(),
             state: member.state(),
-        })
+            trust,
+        };
+        source.checked()
+    }
+
+    fn checked(self) -> Result<Source> {
+        self.check_state().map(|()| self)
+    }
+
+    /// Looks at the state folder before any of it is opened; again, where it may be another one.
+    ///
+    /// # Errors
+    /// As [`Trust::check`].
+    pub fn check_state(&self) -> Result<()> {
+        self.trust.check(&self.state, &self.root)
     }
 
     /// The paths in this repository that a word can mean: `repo:path`, a path from its root, or one
@@ -141,8 +158,8 @@ impl RepoOptions {
     /// # Errors
     /// Usage when there is none; else as [`Source::named`].
     pub fn sources(&self, world: &World) -> Result<Vec<Source>> {
-        let state_dir = self.state.resolve(world);
-        let one = |repo| Source::named(repo, state_dir.as_deref(), world);
+        let terms = self.state.resolve(world);
+        let one = |repo| Source::named(repo, &terms, world);
         self.repos.required()?.iter().map(one).collect()
     }
 
@@ -151,7 +168,7 @@ impl RepoOptions {
     /// # Errors
     /// Usage when there is none, or more; else as [`Source::named`].
     pub fn one(&self, world: &World) -> Result<Source> {
-        Source::named(self.repos.one()?, self.state.resolve(world).as_deref(), world)
+        Source::named(self.repos.one()?, &self.state.resolve(world), world)
     }
 }
 

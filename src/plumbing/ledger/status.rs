@@ -11,7 +11,7 @@ use crate::record::{self, Done, End, Status, Watched};
 use crate::store::coverage::Coverage;
 use crate::store::ledger::Ledger;
 use crate::text::shown_tokens;
-use crate::workspace::{Member, Workspace};
+use crate::workspace::{Member, Trust, Workspace};
 
 /// Print where the full read stands
 ///
@@ -69,12 +69,9 @@ pub(super) fn print(
 
 /// What is known of a workspace without a plan, but for its paths.
 fn known(workspace: &Workspace) -> Status {
-    let watched = workspace.members().iter().filter_map(watched_member).collect();
-    Status { watched, ..Status::default() }
-}
-
-fn watched_member(member: &Member) -> Option<Watched> {
-    watched(&Source::member(member).ok()?)
+    let source = |member| Source::member(member, workspace.trust()).ok();
+    let watched = workspace.members().iter().filter_map(source).filter_map(|it| watched(&it));
+    Status { watched: watched.collect(), ..Status::default() }
 }
 
 /// The process that keeps a repository's index, if one does.
@@ -101,7 +98,7 @@ pub(super) type Fates = BTreeMap<String, u64>;
 pub(super) fn fates(workspace: &Workspace) -> Result<Fates> {
     let mut fates = Fates::new();
     for member in workspace.members() {
-        let Some(ledger) = indexed(member)? else { continue };
+        let Some(ledger) = indexed(member, workspace.trust())? else { continue };
         for (fate, totals) in ledger.totals()? {
             *fates.entry(fate.as_str().to_string()).or_default() += totals.files;
         }
@@ -110,17 +107,17 @@ pub(super) fn fates(workspace: &Workspace) -> Result<Fates> {
 }
 
 /// A member's ledger, if it is where it was and has been indexed.
-fn indexed(member: &Member) -> Result<Option<Ledger>> {
-    match Source::member(member) {
+fn indexed(member: &Member, trust: Trust) -> Result<Option<Ledger>> {
+    match Source::member(member, trust) {
         Err(error) if error.code() == "gone" => Ok(None),
         source => source?.ledger_if_indexed(),
     }
 }
 
 fn of_repositories(args: &Args, io: &mut Io<'_>) -> Result<()> {
-    let state_dir = args.target.state.resolve(io.world);
+    let terms = args.target.state.resolve(io.world);
     for repo in args.repos.required()? {
-        let source = Source::named(repo, state_dir.as_deref(), io.world)?;
+        let source = Source::named(repo, &terms, io.world)?;
         let ledger = source.ledger()?;
         let (chunks, tokens) = read(&ledger)?;
         let fates = ledger.totals()?.into_iter();

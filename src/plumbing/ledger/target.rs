@@ -6,7 +6,7 @@ use crate::cli::parse::{NamedRepo, name, repo_parser};
 use crate::cli::{Io, World};
 use crate::error::{Error, Result};
 use crate::store::coverage::{Coverage, Owner};
-use crate::workspace::{Registry, Workspace, repository_around, workspace_around};
+use crate::workspace::{Registry, Terms, Workspace};
 
 /// Where a repository's state is kept.
 #[derive(Debug, Clone, clap::Args)]
@@ -15,12 +15,16 @@ pub struct StateOption {
     /// tree that cannot be written (default: $AUWAI_STATE_DIR)
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
+    /// Believe state that belongs to another user, that git tracks, or that was made in another place,
+    /// and let the last belong here from now on
+    #[arg(long)]
+    pub trust_state: bool,
 }
 
 impl StateOption {
-    /// The folder as meant: the option, else the variable, seen from the current folder.
-    pub fn resolve(&self, world: &World) -> Option<PathBuf> {
-        world.state_dir(self.state_dir.as_deref())
+    /// On what terms state is used: the options, else the variable, seen from the current folder.
+    pub fn resolve(&self, world: &World) -> Terms {
+        world.terms(self.state_dir.as_deref(), self.trust_state)
     }
 }
 
@@ -81,14 +85,13 @@ impl FullReadOptions {
     /// The workspace as meant: the option, else `AUWAI_WORKSPACE`, else the nearest one upwards,
     /// else the repository around the current folder as a workspace of one.
     pub fn workspace(&self, world: &World) -> Result<Workspace> {
-        let elsewhere = self.state.resolve(world);
+        let terms = self.state.resolve(world);
         let named = self.workspace.workspace.as_deref();
         if let Some(typed) = named.or_else(|| world.var("AUWAI_WORKSPACE").map(Path::new)) {
             let registry = Registry::below(world.state_home().as_deref());
-            return Workspace::open(typed, &world.cwd, &registry, elsewhere.as_deref());
+            return Workspace::open(typed, &world.cwd, &registry, &terms);
         }
-        let around = workspace_around(&world.cwd).unwrap_or_else(|| repository_around(&world.cwd));
-        Workspace::at(&around, elsewhere.as_deref())
+        Workspace::around(&world.cwd, &terms)
     }
 
     /// The workspace and its coverage ledger, which must hold a plan.

@@ -93,6 +93,22 @@ impl Coverage {
         Self::find(dir)?.ok_or_else(no_plan)
     }
 
+    /// Whether the ledger in `dir` was made where it is now: see [`Db::is_made_here`].
+    ///
+    /// # Errors
+    /// What keeps it from being looked at.
+    pub fn is_made_here(dir: &Path) -> Result<bool> {
+        Db::is_made_here(&ledger_path(dir), &schema::KIND)
+    }
+
+    /// Makes it one that was made here: see [`Db::stamp_anew`].
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn stamp_anew(dir: &Path) -> Result<()> {
+        Db::stamp_anew(&ledger_path(dir), &schema::KIND)
+    }
+
     /// Opens the ledger, or says that there is no plan.
     pub fn find(dir: &Path) -> Result<Option<Coverage>> {
         if !regular::is_there(&ledger_path(dir)) {

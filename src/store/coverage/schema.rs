@@ -4,13 +4,14 @@
 //! never change. All else is ours.
 
 use crate::store::db::Kind;
+use crate::store::stamp;
 
 /// The coverage ledger.
 pub(super) static KIND: Kind = Kind {
     name: "coverage ledger",
     // "auwC"
     application_id: 0x6175_7743,
-    migrations: &[V1, V2],
+    migrations: &[V1, V2, stamp::TABLE],
 };
 
 const V1: &str = "

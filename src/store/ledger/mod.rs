@@ -16,6 +16,7 @@ use std::time::Duration;
 use rusqlite::OptionalExtension;
 
 use super::db::{Db, Durability, Kind};
+use super::stamp;
 use crate::error::{Error, Result};
 use crate::regular;
 use crate::visible::quote_path;
@@ -34,6 +35,7 @@ static KIND: Kind = Kind {
         include_str!("freed.sql"),
         include_str!("moves.sql"),
         include_str!("unreadable.sql"),
+        stamp::TABLE,
     ],
 };
 
@@ -63,6 +65,22 @@ impl Ledger {
             return Err(Self::not_indexed(root));
         }
         Ok(Ledger { db: Db::open(path, &KIND)? })
+    }
+
+    /// Whether the ledger was made where it is now: see [`Db::is_made_here`].
+    ///
+    /// # Errors
+    /// What keeps it from being looked at.
+    pub fn is_made_here(path: &Path) -> Result<bool> {
+        Db::is_made_here(path, &KIND)
+    }
+
+    /// Makes it one that was made here: see [`Db::stamp_anew`].
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn stamp_anew(path: &Path) -> Result<()> {
+        Db::stamp_anew(path, &KIND)
     }
 
     /// The error for a repository that has no index, or none that was ever finished.

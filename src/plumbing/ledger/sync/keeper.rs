@@ -128,6 +128,7 @@ impl Keeper {
         let known = self.ledger.take().is_some();
         // A root that has gone must not be made anew for the state in it.
         self.source.open_root()?;
+        self.source.check_state()?;
         self.source.state.create()?;
         self.lock_again()?;
         let ledger = Ledger::open_or_create(&path)?;
@@ -239,9 +240,10 @@ impl Keeper {
     }
 
     fn tell(&self) -> Result<()> {
-        match self.lock {
-            Some(_) => self.place.write(&self.state),
-            None => Ok(()),
+        match &self.lock {
+            // A state folder that came in the place of ours is not ours to write.
+            Some(held) if self.place.is_locked_by(held) => self.place.write(&self.state),
+            _ => Ok(()),
         }
     }
 }

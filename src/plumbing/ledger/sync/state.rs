@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::record::{self, WatchBackend};
+use crate::regular::{self, Links};
 use crate::store::file::publish;
 use crate::workspace::{Lock, StateDir};
 
@@ -103,7 +104,7 @@ impl Place {
 
     /// Reads the file; `None` when it is not there, or is none of ours.
     pub fn read(&self) -> Option<WatchState> {
-        let text = std::fs::read(&self.file).ok()?;
+        let text = regular::read(&self.file, Links::Refuse).ok()?;
         serde_json::from_slice(&text).ok().filter(|state: &WatchState| state.v == VERSION)
     }
 

@@ -18,7 +18,7 @@ use super::*;
 use crate::cli::World;
 use crate::record::{self, Record, Segment, SegmentStatus, Status};
 use crate::store::coverage::testing::{id, plan, reads};
-use crate::workspace::Workspace;
+use crate::workspace::{Trust, Workspace};
 
 /// A workspace in a folder of its own, and the tool run in it.
 struct Desk {
@@ -28,7 +28,7 @@ struct Desk {
 impl Desk {
     fn new() -> Desk {
         let desk = Desk { dir: tempfile::tempdir().unwrap() };
-        Workspace::init(desk.dir.path(), "demo").unwrap();
+        Workspace::init(desk.dir.path(), "demo", Trust::new(false, None)).unwrap();
         desk
     }
 
