@@ -96,7 +96,7 @@ struct Entries {
 
 impl Entries {
     fn open(index: &Path, hash: usize) -> io::Result<Entries> {
-        let mut file = BufReader::with_capacity(1 << 14, regular::open(index, Links::Follow)?);
+        let mut file = BufReader::with_capacity(1 << 16, regular::open(index, Links::Follow)?);
         let magic: [u8; 4] = take(&mut file)?;
         let version = u32::from_be_bytes(take(&mut file)?);
         let left = u32::from_be_bytes(take(&mut file)?);
@@ -123,10 +123,16 @@ impl Entries {
     }
 
     fn skip(&mut self, size: usize) -> io::Result<usize> {
-        match io::copy(&mut (&mut self.file).take(size as u64), &mut io::sink())? {
-            skipped if skipped == size as u64 => Ok(size),
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        let mut left = size;
+        while left > 0 {
+            let there = self.file.fill_buf()?.len().min(left);
+            if there == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.file.consume(there);
+            left -= there;
         }
+        Ok(size)
     }
 
     /// A path in full, and NULs up to a size of the entry that 8 divides.
