@@ -53,6 +53,11 @@ pub(super) fn of_unwritable(path: &Path) -> io::Result<Option<Copy>> {
     }
 }
 
+/// Whether this process may not write a database, or its folder.
+pub(super) fn is_unwritable(path: &Path) -> bool {
+    refusal(path.parent().unwrap_or(path)).or_else(|| refusal(path)).is_some()
+}
+
 fn refusal(path: &Path) -> Option<Errno> {
     let asked = accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS);
     asked.err().filter(|e| matches!(*e, Errno::ACCESS | Errno::ROFS | Errno::PERM))

@@ -124,10 +124,10 @@ impl Db {
     /// # Errors
     /// As [`Db::open`]; `busy` when others keep the stamp from coming into the file itself.
     pub fn stamp_anew(path: &Path, kind: &'static Kind) -> Result<()> {
-        let mut db = Self::open(path, kind)?;
-        if db.is_copy() {
+        if copy::is_unwritable(path) {
             return Ok(());
         }
+        let mut db = Self::open(path, kind)?;
         let stamp = stamp_of(path)?;
         db.write(Durability::Power, |tx| Ok(stamp.put(tx)?))?;
         db.read(|c| Ok(c.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?))?;

@@ -127,7 +127,14 @@ impl Workspace {
     pub fn around(folder: &Path, terms: &Terms) -> Result<Workspace> {
         let repository = || Self::of_repo(&repository_around(folder), None, terms);
         let Some(root) = workspace_around(folder) else { return repository() };
-        let workspace = Self::at(&root, terms)?;
+        let aside = |error: Error| match repository_around(folder) {
+            other if other != root => error.hint(format!(
+                "or leave that workspace, and act on the repository here: `-W {}`",
+                quote(&other)
+            )),
+            _ => error,
+        };
+        let workspace = Self::at(&root, terms).map_err(aside)?;
         match workspace.passed_over {
             None => Ok(workspace),
             passed_over => Ok(Workspace { passed_over, ..repository()? }),

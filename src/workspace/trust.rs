@@ -6,7 +6,6 @@
 //! mounted on another machine). It is left as it is. The user may say otherwise with `--trust-state`,
 //! but for a link, behind which there could be anything at any time.
 
-use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -19,7 +18,8 @@ use crate::store::coverage::{self, Coverage};
 use crate::store::ledger::Ledger;
 use crate::visible::quote;
 
-/// The files that are believed; the others are made from them, or only locked.
+/// How the files begin that are believed, and what SQLite keeps beside them; the others are made from
+/// them, or only locked.
 const BELIEVED: [&str; 3] = ["ledger.sqlite", "coverage.sqlite", "workspace.json"];
 
 /// Whose state is believed.
@@ -79,8 +79,9 @@ impl Trust {
     }
 
     fn is_foreign(&self, path: &Path, meta: &Metadata) -> bool {
-        let name = path.file_name().unwrap_or_default();
-        let counts = meta.is_dir() || BELIEVED.iter().any(|believed| name == OsStr::new(believed));
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        let is_believed = |start: &&str| name.starts_with(start.as_bytes());
+        let counts = meta.is_dir() || BELIEVED.iter().any(is_believed);
         counts && meta.uid() != self.own && self.sudo != Some(meta.uid())
     }
 }

@@ -279,7 +279,60 @@ hint: or, if that user is to be believed, say so each time with `--trust-state`
     }
     site.sh("chown -R 0 r/.auwai && chown 65534 r/.auwai/ledger.sqlite").expect_code(0);
     site.run(&["-C", "r", "verify"]).expect_code(3);
+    let log = "r/.auwai/fullread/coverage.sqlite-wal";
+    assert!(site.work(log).exists());
+    site.sh(&format!("chown -R 0 r/.auwai && chown 65534 {log}")).expect_code(0);
+    site.run(&["-C", "r", "verify"]).expect_code(3);
     begins_anew(&site, "r");
+}
+
+/// Where anybody may make folders, such as /tmp, somebody may have made a workspace of it.
+#[test]
+fn a_workspace_of_another_user_above() {
+    if !is_root() {
+        skipped("a_workspace_of_another_user_above: only root can give files away");
+        return;
+    }
+    let site = Site::new();
+    site.write("mine/.git/HEAD", "ref: refs/heads/main\n");
+    site.write("mine/a.rs", "let x = 1;\n");
+    site.write("theirs/b.rs", "let y = 1;\n");
+    site.ok(&["workspace", "init", "demo"]);
+    site.ok(&["workspace", "add", "theirs"]);
+    site.sh("chown -R 65534 .auwai").expect_code(0);
+    let refused = site.run(&["-C", "mine", "plan"]).expect_code(3);
+    assert_data_eq!(
+        told(&site, &refused),
+        str![[r#"
+exit 3
+auwai: '[W]/.auwai' belongs to user 65534, and this is user 0: what it says has been read need not have been
+hint: keep the state elsewhere with `--state-dir DIR` (or AUWAI_STATE_DIR)
+hint: or, if that user is to be believed, say so each time with `--trust-state`
+hint: or leave that workspace, and act on the repository here: `-W [W]/mine`
+
+"#]]
+    );
+    let plan = site.ok(&["-C", "mine", "-W", &site.work("mine").display().to_string(), "plan"]);
+    assert!(plan.contains("  mine: 1 chunk\n"), "{plan}");
+}
+
+/// State that may only be read is not stamped, and serves all the same.
+#[test]
+fn a_copy_that_may_only_be_read() {
+    if !is_root() {
+        skipped("a_copy_that_may_only_be_read: only root can become somebody else");
+        return;
+    }
+    let site = all_read();
+    site.sh("mkdir c && cp -a r c/r && git config --global --add safe.directory '*'")
+        .expect_code(0);
+    let before = looks(&site.work("c/r/.auwai"));
+    for _ in 0..2 {
+        let told = site.run_as_nobody(&["-C", "c/r", "--trust-state", "verify"]);
+        assert_eq!(told.code(), 0, "{}{}", told.text(), told.err);
+        site.run_as_nobody(&["-C", "c/r", "verify"]).expect_code(3);
+    }
+    assert_eq!(looks(&site.work("c/r/.auwai")), before);
 }
 
 /// What a foreign list of repositories names is not read.
