@@ -5,6 +5,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use super::ground::{SMALL, lines};
 use crate::support::site::Site;
 
 /// Chunks of a tree like that of the Linux source: 900 to a segment.
@@ -46,9 +47,9 @@ fn next_waits_while_a_large_plan_is_adopted() {
         return;
     }
     let site = Site::new();
-    site.write("a.txt", "a line\n".repeat(300));
-    site.ok(&["plan"]);
-    site.ok(&["next"]);
+    // As many segments as readers come before the new plan is there.
+    site.write("a.txt", lines("a long text", 40_000));
+    site.ok(&[&["plan"][..], &SMALL].concat());
     chunks(&site);
     site.sh("auwai-plan < ../chunks.jsonl > ../plan.jsonl").expect_code(0);
     let mut adopt = site.command(env!("CARGO_BIN_EXE_auwai-ledger"));
@@ -76,6 +77,7 @@ fn next_waits_while_a_large_plan_is_adopted() {
     }
     let (adopted, due) = (begun.elapsed(), SEGMENTS * CHUNKS);
     assert!(old > 0 && new > 0, "{old} before and {new} after");
+    assert!(longest > Duration::from_millis(500), "nobody had to wait: {longest:?}");
     let planned = site.ask(".auwai/fullread/coverage.sqlite", "SELECT count(*) FROM chunks");
     assert_eq!(planned.trim(), due.to_string());
     eprintln!("adopted in {adopted:?}; the longest next took {longest:?}");

@@ -84,7 +84,7 @@ impl<'a> Series<'a> {
             ("done", words(&["done", "--segment", segment, "-m", &text]))
         };
         match (self.dice.roll(12), active) {
-            (0, _) => ("index", words(&["index"])),
+            (0, _) => ("index", words(&["index", "-W", "both"])),
             (1, _) => ("plan", words(&["plan"])),
             (2 | 3, _) => ("replan", words(&["replan"])),
             (4, _) => ("run", words(&["run", "--", "sh", "-c", TAKE])),

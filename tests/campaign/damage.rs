@@ -101,7 +101,7 @@ fn play(seed: u64, rounds: u64) {
         for _ in 0..3 {
             let verbs = ["index", "plan", "replan", "next", "read", "done", "verify", "status"];
             let verb = dice.pick(&verbs);
-            let told = site.run(&[verb]);
+            let told = site.run(&[verb, "-W", "both"]);
             let said = format!("seed {seed}: {harmed}: {verb}: {} {}", told.status, told.err);
             assert!([0, 1, 3].contains(&told.code()), "{said}");
             assert!(told.code() != 3 || told.err.contains("hint: "), "{said}");

@@ -34,7 +34,7 @@ impl Play<'_> {
         self.look();
         let read = self.state.complete.iter().filter(|(_, read)| **read);
         let read: BTreeSet<String> = read.map(|(id, _)| id.clone()).collect();
-        assert_eq!(read, self.credit.complete, "{}", self.log.join("\n"));
+        assert_eq!(read, self.credit.complete, "{}", self.say());
     }
 
     /// A reader that takes some bytes and goes.
