@@ -167,9 +167,9 @@ impl Db {
         let connection = connect(fresh, true).map_err(|e| words::explain(path, kind, &e))?;
         let (path, durability) = (path.to_owned(), Durability::Process);
         let mut db = Db { path, kind, connection, durability, copy: None, scratch: false };
-        db.set_wal()?;
+        // No log before all is in the file: closing moves it there, and says nothing when that fails.
         db.migrate()?;
-        // Closing moves the log into the file.
+        db.set_wal()?;
         let Db { path, connection, .. } = db;
         connection.close().map_err(|(_, e)| words::explain(&path, kind, &e))
     }

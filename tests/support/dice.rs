@@ -34,16 +34,23 @@ impl Dice {
 
 /// Plays so many rounds of a model as are asked for, by default `short` ones: each 25 with the next
 /// seed and a new tree. Seeds are printed, with those of a failure last.
-#[allow(clippy::print_stderr, reason = "what failed must be found again")]
 pub fn plays(name: &str, short: u64, play: impl Fn(u64, u64)) {
+    plays_of("AUWAI_WATCH", name, (short, 25), play);
+}
+
+/// The same with variables of another name, and so many rounds a seed when more than the short ones
+/// are asked for.
+#[allow(clippy::print_stderr, reason = "what failed must be found again")]
+pub fn plays_of(variables: &str, name: &str, (short, each): (u64, u64), play: impl Fn(u64, u64)) {
     let number = |name: &str, default| {
-        std::env::var(name).map_or(default, |text| text.parse::<u64>().unwrap())
+        let value = std::env::var(format!("{variables}_{name}"));
+        value.map_or(default, |text| text.parse::<u64>().unwrap())
     };
-    let total = number("AUWAI_WATCH_ROUNDS", short);
-    let (mut seed, mut left) = (number("AUWAI_WATCH_SEED", 1), total);
+    let total = number("ROUNDS", short);
+    let (mut seed, mut left) = (number("SEED", 1), total);
     while left > 0 {
-        let rounds = left.min(if total > short { 25 } else { short.div_ceil(2) });
-        eprintln!("{name}: AUWAI_WATCH_SEED={seed}, {rounds} rounds");
+        let rounds = left.min(if total > short { each } else { short.div_ceil(2) });
+        eprintln!("{name}: {variables}_SEED={seed}, {rounds} rounds");
         play(seed, rounds);
         (seed, left) = (seed + 1, left - rounds);
     }

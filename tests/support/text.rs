@@ -22,7 +22,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = (Line<'_>, usize)> {
 
 fn parse(line: &str) -> Line<'_> {
     if let Some(frame) = line.strip_prefix("=== ")
-        && let Some((path, _)) = frame.split_once(" lines ")
+        && let Some((path, _)) = frame.split_once(" lines ").or_else(|| frame.split_once(" line "))
     {
         return Line::Frame(path);
     }

@@ -13,6 +13,8 @@ mod close;
 mod counters;
 mod export;
 mod findings;
+#[cfg(test)]
+mod following;
 mod loader;
 mod marks;
 mod planned;
