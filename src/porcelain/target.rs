@@ -30,12 +30,8 @@ impl Target {
     /// `no-repositories` for a workspace that is still empty; else as [`Target::open`].
     pub fn resolve(common: &Common, io: &mut Io<'_>) -> Result<Target> {
         let target = Self::open(common, io)?;
-        if !target.members().is_empty() {
-            return Ok(target);
-        }
-        let name = target.workspace.name();
-        Err(Error::failed("no-repositories", format!("workspace '{name}' has no repositories"))
-            .hint(format!("add one: `auwai workspace add PATH -W {name}`")))
+        some_members(&target.workspace)?;
+        Ok(target)
     }
 
     /// The same for a workspace that may be empty.
@@ -151,6 +147,16 @@ fn around(state_dir: Option<&Path>, io: &mut Io<'_>) -> Result<Workspace> {
     Ok(workspace)
 }
 
+/// The repositories of a workspace that has some.
+fn some_members(workspace: &Workspace) -> Result<&[Member]> {
+    let (name, members) = (workspace.name(), workspace.members());
+    if !members.is_empty() {
+        return Ok(members);
+    }
+    Err(Error::failed("no-repositories", format!("workspace '{name}' has no repositories"))
+        .hint(format!("add one: `auwai workspace add PATH -W {name}`")))
+}
+
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -161,17 +167,31 @@ pub fn repositories(named: &[NamedRepo], common: &Common, io: &mut Io<'_>) -> Re
     if named.is_empty() && common.workspace.is_some() {
         return Ok(Target::resolve(common, io)?.members().to_vec());
     }
+    let cwd = real(&io.world.cwd);
+    if named.is_empty() && is_workspace_alone(&cwd) {
+        return some_members(&Workspace::at(&cwd, state_dir.as_deref())?).map(<[Member]>::to_vec);
+    }
     let one = |path: &Path, name: Option<&str>| {
         Workspace::of_repo(path, name, state_dir.as_deref()).map(|one| one.members().to_vec())
     };
     if named.is_empty() {
-        return one(&repository_around(&real(&io.world.cwd)), None);
+        return one(&repository_around(&cwd), None);
     }
     let all: Result<Vec<Vec<Member>>> = named
         .iter()
         .map(|repo| one(&io.world.absolute(&repo.path), repo.name.as_deref()))
         .collect();
     Ok(all?.concat())
+}
+
+/// Whether a folder is the root of a workspace and no repository of its own: its files are those of
+/// the members, or of nobody.
+fn is_workspace_alone(folder: &Path) -> bool {
+    let workspace = workspace_around(folder).filter(|root| root == folder);
+    let workspace = workspace.filter(|_| !folder.join(".git").exists());
+    // One that cannot be read says why when it is opened.
+    let is_member = |workspace: Workspace| workspace.members().iter().any(|m| m.path == folder);
+    workspace.is_some_and(|root| !Workspace::at(&root, None).is_ok_and(is_member))
 }
 
 /// `NAME=PATH`, for `--repo`.

@@ -1,52 +1,12 @@
 //! A disk that is full: said, and nothing half done.
 
 use std::fs;
-use std::process::Command;
 
 use snapbox::{assert_data_eq, str};
 
 use super::told;
-use crate::support::site::{Site, Told, skipped};
-
-/// A file system of its own on the folder to work in; gone with the value.
-struct SmallDisk(Site);
-
-impl SmallDisk {
-    fn mount(size: &str) -> Option<SmallDisk> {
-        let site = Site::new();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(site.work(""));
-        if mount.output().is_ok_and(|done| done.status.success()) {
-            return Some(SmallDisk(site));
-        }
-        skipped("mounting a tmpfs needs root");
-        None
-    }
-
-    /// Leaves no more than `free` bytes.
-    fn fill(&self, free: usize) {
-        let mut filler = vec![0; 1 << 22];
-        loop {
-            let _ = fs::write(self.0.work("filler"), &filler);
-            if fs::metadata(self.0.work("filler")).is_ok_and(|m| m.len() == filler.len() as u64) {
-                break;
-            }
-            filler.truncate(filler.len().saturating_sub(4096));
-        }
-        filler.truncate(filler.len().saturating_sub(free));
-        fs::write(self.0.work("filler"), &filler).unwrap();
-    }
-
-    fn free(&self) {
-        fs::remove_file(self.0.work("filler")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.work("")).status();
-    }
-}
+use crate::support::disk::SmallDisk;
+use crate::support::site::{Site, Told};
 
 fn tree(site: &Site) {
     for name in ["a", "b", "c"] {

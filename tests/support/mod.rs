@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod dice;
+pub mod disk;
 pub mod git;
 mod program;
 pub mod session;
