@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::site::skipped;
+use crate::support::disk::SmallDisk;
 
 /// A plan as `auwai-plan` writes it: `chunks` chunks in each of `segments` segments.
 fn plan(id: &str, segments: u64, chunks: u64) -> String {
@@ -311,36 +311,11 @@ fn mark_killed_at_any_moment_counts_what_it_committed() {
     assert_eq!(desk.status()["chunks"]["complete"], 2000);
 }
 
-/// A file system of one megabyte; gone with the value.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    fn mount() -> Option<SmallDisk> {
-        let dir = tempfile::tempdir().unwrap();
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-            .arg(dir.path())
-            .output();
-        mount.is_ok_and(|out| out.status.success()).then_some(SmallDisk(dir))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_full_disk_is_said_and_what_was_committed_stands() {
-    let Some(disk) = SmallDisk::mount() else {
-        return skipped("a_full_disk_is_said: mounting a tmpfs needs root");
-    };
-    let desk = Desk { root: disk.path().to_owned(), _dir: None };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(_disk) = SmallDisk::mount(dir.path(), "1m") else { return };
+    let desk = Desk { root: dir.path().to_owned(), _dir: None };
     assert_ok(&desk.feed(&["adopt"], &plan("small", 2, 3)));
     assert_ok(&desk.feed(&["mark"], &delivery(1, 0)));
     // The first is too large for its tables, the second for its own text.

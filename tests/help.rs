@@ -57,6 +57,7 @@ fn help_opens_the_page_of_a_command() {
         (&["auwai-ledger"], "AUWAI-LEDGER(1)"),
         (&["ledger"], "AUWAI-LEDGER(1)"),
         (&["auwai-workspace.7"], "AUWAI-WORKSPACE(7)"),
+        (&["watching"], "AUWAI-WATCHING(7)"),
     ] {
         let out = program("auwai", dir.path()).arg("help").args(topic).output().unwrap();
         let text = String::from_utf8(out.stdout).unwrap();

@@ -92,7 +92,7 @@ fn every_option_is_in_the_page_of_its_command() {
 
 #[test]
 fn no_prose_has_a_list_of_points() {
-    for page in PAGES {
+    for page in PAGES.iter().filter(|page| !page.is_guide()) {
         let point = page.prose.lines().find(|line| line.starts_with("- "));
         assert_eq!(point, None, "{}: points run together, write entries", page.file());
     }

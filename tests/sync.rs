@@ -10,4 +10,5 @@ mod model;
 mod process;
 mod revisit;
 mod turns;
+mod waiting;
 mod watch;

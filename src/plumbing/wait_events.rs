@@ -5,13 +5,13 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::admit::{Surroundings, is_pattern};
 use crate::cli::parse::span;
 use crate::cli::{Io, Signals, Tool, World};
 use crate::error::{Error, Result};
-use crate::record::{self, EventOp, RepoPath, WatchBackend};
+use crate::record::{self, Barrier, EventOp, RepoPath, WatchBackend};
 use crate::visible::{one_line, quote_path};
 use crate::watch::{self, Beside, Filter, Format, Options, Pace, Site, Warning};
 
@@ -61,10 +61,10 @@ pub struct Args {
     /// When FILE is not there, or cannot be used, a `rescan` of everything is told and FILE is made.
     #[arg(long, value_name = "FILE")]
     since: Option<PathBuf>,
-    /// End after this many seconds, with 0
+    /// End after this many seconds, with 0; with 1 where `-1` or `--sync` got no answer by then
     #[arg(long, value_name = "SECONDS", value_parser = span)]
     max_seconds: Option<Duration>,
-    /// End after the first batch
+    /// End after the first batch, with 0
     #[arg(short = '1', long = "one")]
     once: bool,
     /// Only tell events of these kinds: `create`, `modify`, `remove`
@@ -89,9 +89,13 @@ pub struct Args {
     /// Wait until every watcher of DIR has told all that happened before now
     ///
     /// Writes the `barrier` record of each. Nothing is watched by this. With no watcher there, the
-    /// exit status is 1.
+    /// exit status is 1, and so it is when one has not answered within `--max-seconds`.
     #[arg(long, conflicts_with_all = ["initial", "scan", "since"])]
     sync: bool,
+    /// When a `--sync` of another process asks, also write its `barrier` record here, behind all
+    /// that it stands for: for a consumer that somebody waits for
+    #[arg(long, conflicts_with_all = ["scan", "sync"])]
+    barriers: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -221,6 +225,7 @@ fn options(args: &Args, root: PathBuf, world: &World) -> Result<Options> {
         longest: args.max_seconds,
         initial: args.initial,
         since: args.since.as_deref().map(|file| world.absolute(file)),
+        barriers: args.barriers,
         runtime: Some(world.runtime_dir()),
         session: watch::session((world.now)()),
     })
@@ -249,9 +254,13 @@ fn subtree(dir: &OsString) -> Result<RepoPath> {
 }
 
 fn sync(args: &Args, root: &Path, io: &mut Io<'_>) -> Result<()> {
-    let until = args.max_seconds.map(|longest| Instant::now() + longest);
-    watch::ask(&io.world.runtime_dir(), root, until, &mut |barrier| {
-        record::write(io.out, barrier)?;
-        io.out.flush().map_err(|e| Error::io("write to", "standard output", &e))
-    })
+    let (out, err) = (&mut *io.out, &mut *io.err);
+    let mut tell = |barrier: &Barrier| {
+        record::write(out, barrier)?;
+        out.flush().map_err(|e| Error::io("write to", "standard output", &e))
+    };
+    let mut wait = |message: &str| {
+        say(err, &Warning { message: message.to_string(), hint: None });
+    };
+    watch::ask(&io.world.runtime_dir(), root, args.max_seconds, &mut tell, &mut wait)
 }

@@ -23,7 +23,7 @@ use crate::plumbing::wait_events::WaitEvents;
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// A command (`read`), a tool (`auwai-ledger`, `ledger`) or a page (`auwai-workspace.7`,
-    /// `records`); words after a command are its verb
+    /// `records`, `watching`); words after a command are its verb
     #[arg(value_name = "TOPIC")]
     topic: Vec<String>,
 }
@@ -161,6 +161,8 @@ mod tests {
             ("workspace.7", "auwai-workspace.7"),
             ("auwai-workspace(7)", "auwai-workspace.7"),
             ("records", "auwai-records.5"),
+            ("watching", "auwai-watching.7"),
+            ("docs/watching.md", "auwai-watching.7"),
         ] {
             assert_eq!(page(topic).as_deref(), Some(file), "{topic}");
         }

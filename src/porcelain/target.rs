@@ -13,7 +13,7 @@ use crate::cli::parse::NamedRepo;
 use crate::error::{Error, Result};
 use crate::record::{SegmentId, Status};
 use crate::visible::quote;
-use crate::workspace::{Member, Terms, Workspace, repository_around};
+use crate::workspace::{Member, Terms, Workspace, repository_around, workspace_around};
 
 /// A workspace, or a repository alone as one.
 pub struct Target {
@@ -30,12 +30,8 @@ impl Target {
     /// `no-repositories` for a workspace that is still empty; else as [`Target::open`].
     pub fn resolve(common: &Common, io: &mut Io<'_>) -> Result<Target> {
         let target = Self::open(common, io)?;
-        if !target.members().is_empty() {
-            return Ok(target);
-        }
-        let name = target.workspace.name();
-        Err(Error::failed("no-repositories", format!("workspace '{name}' has no repositories"))
-            .hint(format!("add one: `auwai workspace add PATH -W {name}`")))
+        some_members(&target.workspace)?;
+        Ok(target)
     }
 
     /// The same for a workspace that may be empty.
@@ -150,6 +146,16 @@ fn around(terms: &Terms, io: &mut Io<'_>) -> Result<Workspace> {
     Ok(workspace)
 }
 
+/// The repositories of a workspace that has some.
+fn some_members(workspace: &Workspace) -> Result<&[Member]> {
+    let (name, members) = (workspace.name(), workspace.members());
+    if !members.is_empty() {
+        return Ok(members);
+    }
+    Err(Error::failed("no-repositories", format!("workspace '{name}' has no repositories"))
+        .hint(format!("add one: `auwai workspace add PATH -W {name}`")))
+}
+
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -160,17 +166,34 @@ pub fn repositories(named: &[NamedRepo], common: &Common, io: &mut Io<'_>) -> Re
     if named.is_empty() && common.workspace.is_some() {
         return Ok(Target::resolve(common, io)?.members().to_vec());
     }
+    let cwd = real(&io.world.cwd);
+    if named.is_empty()
+        && let Some(workspace) = workspace_alone(&cwd, &terms)?
+    {
+        return some_members(&workspace).map(<[Member]>::to_vec);
+    }
     let one = |path: &Path, name: Option<&str>| {
         Workspace::of_repo(path, name, &terms).map(|one| one.members().to_vec())
     };
     if named.is_empty() {
-        return one(&repository_around(&real(&io.world.cwd)), None);
+        return one(&repository_around(&cwd), None);
     }
     let all: Result<Vec<Vec<Member>>> = named
         .iter()
         .map(|repo| one(&io.world.absolute(&repo.path), repo.name.as_deref()))
         .collect();
     Ok(all?.concat())
+}
+
+/// The workspace whose root a folder is, where that is no repository of its own: its files are those
+/// of the members, or of nobody.
+fn workspace_alone(folder: &Path, terms: &Terms) -> Result<Option<Workspace>> {
+    if workspace_around(folder).as_deref() != Some(folder) || folder.join(".git").exists() {
+        return Ok(None);
+    }
+    let workspace = Workspace::at(folder, terms)?;
+    let is_member = workspace.members().iter().any(|member| member.path == folder);
+    Ok(Some(workspace).filter(|_| !is_member))
 }
 
 /// `NAME=PATH`, for `--repo`.

@@ -45,8 +45,8 @@ pub struct Args {
     /// Scan the whole tree when more than N paths have changed at once (default: 2000)
     #[arg(long, value_name = "N")]
     max_files: Option<u64>,
-    /// End after N seconds
-    #[arg(long, value_name = "N", conflicts_with_all = ["once", "sync"])]
+    /// End after N seconds; with --sync: give up then, with 1, and say what was waited for
+    #[arg(long, value_name = "N", conflicts_with = "once")]
     max_seconds: Option<String>,
     /// Watch nothing: bring the index up to date by one scan, and end
     #[arg(long, conflicts_with = "sync")]
@@ -60,7 +60,7 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let named: Vec<NamedRepo> = args.repo.iter().cloned().collect();
     let members = repositories(&named, common, io)?;
-    let [member] = members.as_slice() else { return Err(one_at_a_time(&members)) };
+    let [member] = members.as_slice() else { return Err(one_at_a_time(args, &members)) };
     let root = member.root()?;
     if !args.once && !args.sync {
         io.warn_of_own_output("auwai", root);
@@ -78,15 +78,21 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     });
     match unread.load(Ordering::SeqCst) {
         true => Err(Error::closed()),
-        false => done.map_err(|error| unkept(error, member)),
+        false => done.map_err(|error| own_words(error, member)),
+    }
+}
+
+/// What a stage suggests, as it is to be typed here.
+fn own_words(error: Error, member: &Member) -> Error {
+    match error.code() {
+        "no-watcher" => unkept(error, member),
+        _ => error
+            .map_hints(|hint| hint.replace("auwai-wait-events --backend", "auwai watch --backend")),
     }
 }
 
 /// Where nothing watches, nothing keeps the index either.
 fn unkept(error: Error, member: &Member) -> Error {
-    if error.code() != "no-watcher" {
-        return error;
-    }
     let start = format!("start it: `auwai watch --repo {}`", quote(&member.path));
     let asked = error.hints().last().cloned();
     let error = error.hint_instead(start);
@@ -128,19 +134,26 @@ fn stages(args: &Args, member: &Member, common: &Common) -> Vec<Stage> {
     if args.once {
         return vec![keep.arg("--once")];
     }
+    let max_seconds = args.max_seconds.as_deref();
     if args.sync {
-        return vec![events.arg("--sync"), keep.arg("--await")];
+        // Who waits for the index says what was not done in time, also that no watcher answered.
+        let keep = keep.arg("--await").option("--max-seconds", max_seconds);
+        return vec![events.arg("--sync"), keep];
     }
-    let events = only_options(events, member)
+    let events = only_options(events.arg("--barriers"), member)
         .option("--backend", args.backend.as_deref())
         .option("--interval", args.interval.as_deref())
         .option("--settle", args.settle.as_deref())
-        .option("--max-seconds", args.max_seconds.as_deref());
+        .option("--max-seconds", max_seconds);
     vec![events, keep]
 }
 
-fn one_at_a_time(members: &[Member]) -> Error {
+fn one_at_a_time(args: &Args, members: &[Member]) -> Error {
     let count = members.len();
-    Error::usage(format!("one process watches one repository, and these are {count}"))
-        .hint("name one: `auwai watch --repo PATH`")
+    let error = Error::usage(format!("one process watches one repository, and these are {count}"));
+    let sync = if args.sync { " --sync" } else { "" };
+    members.iter().take(3).fold(error, |error, member| {
+        let (name, path) = (&member.name, quote(&member.path));
+        error.hint(format!("name one: `auwai watch{sync} --repo {name}={path}`"))
+    })
 }

@@ -4,7 +4,7 @@
 //! To connect is to ask; the answer is one `barrier` record.
 
 use std::fs::DirBuilder;
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, FdFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use crate::error::{Error, Result};
 use crate::record::{self, Barrier, Record};
@@ -22,6 +23,15 @@ use crate::visible::quote_path;
 
 /// Who asks must take the answer within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Who asks, and sets no time, is told after this long for whom it waits.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// How often a watcher is tried again whose queue of questions is full.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// How often a folder is made that others clear away at the same time.
+const TRIES: u32 = 100;
 
 /// A watcher's socket.
 #[derive(Debug)]
@@ -67,7 +77,18 @@ impl Listener {
     pub fn open(runtime: &Path, root: &Path, session: &str) -> Result<Listener> {
         let dir = folder(runtime, root);
         private(runtime)?;
-        private(&dir)?;
+        for _ in 1..TRIES {
+            // One that has ended may clear the folder away before anything is in it.
+            match Self::open_in(&dir, session) {
+                Err(error) if error.code() == "not-found" => {}
+                opened => return opened,
+            }
+        }
+        Self::open_in(&dir, session)
+    }
+
+    fn open_in(dir: &Path, session: &str) -> Result<Listener> {
+        private(dir)?;
         let path = dir.join(format!("{session}.sock"));
         let new = path.with_extension("new");
         // Found only when it listens: before, whoever asks would take it for a dead one.
@@ -94,8 +115,14 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        clear_away(&self.path);
     }
+}
+
+/// Removes a socket, and its folder if it was the last one there.
+fn clear_away(socket: &Path) {
+    let _ = std::fs::remove_file(socket);
+    let _ = socket.parent().map(std::fs::remove_dir);
 }
 
 /// Answers.
@@ -111,7 +138,8 @@ pub fn answer(mut stream: UnixStream, barrier: &Barrier) {
 
 /// Asks every watcher of `root`, and tells each answer as it comes, until all have answered. One
 /// that ends before it does has told all that it ever will. Ends early when the reader of standard
-/// output has gone, who may have what it waited for.
+/// output has gone, who may have what it waited for. Where `longest` is not said, `say` gets one
+/// line about who is waited for, if that takes long.
 ///
 /// # Errors
 /// Code `no-watcher` when there is none; `no-answer` when one did not answer in time; those of
@@ -119,19 +147,22 @@ pub fn answer(mut stream: UnixStream, barrier: &Barrier) {
 pub fn ask(
     runtime: &Path,
     root: &Path,
-    until: Option<Instant>,
+    longest: Option<Duration>,
     tell: &mut dyn FnMut(&Barrier) -> Result<()>,
+    say: &mut dyn FnMut(&str),
 ) -> Result<()> {
-    let entries = std::fs::read_dir(folder(runtime, root)).into_iter().flatten().flatten();
-    let sockets: Vec<PathBuf> =
-        entries.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "sock")).collect();
-    let mut streams: Vec<UnixStream> = sockets.iter().filter_map(|path| connect(path)).collect();
+    let mut asking = Asking::of(runtime, root, longest);
     let mut answers = 0;
-    while !streams.is_empty() {
-        let Some(at) = ready(&streams, until)? else { return Ok(()) };
-        if let Some(barrier) = read_answer(streams.swap_remove(at)) {
-            tell(&barrier)?;
-            answers += 1;
+    while asking.connect() {
+        match asking.wait()? {
+            Woken::Gone => return Ok(()),
+            Woken::Answer(stream) => {
+                if let Some(barrier) = read_answer(stream) {
+                    tell(&barrier)?;
+                    answers += 1;
+                }
+            }
+            Woken::Time => asking.check_time(say)?,
         }
     }
     if answers > 0 { Ok(()) } else { Err(no_watcher(root)) }
@@ -144,38 +175,132 @@ fn no_watcher(root: &Path) -> Error {
         .hint("one of another user, or with another XDG_RUNTIME_DIR, cannot be asked from here")
 }
 
-/// The place of a stream that has something to read, or has ended; `None` when the reader of standard
-/// output has gone.
-fn ready(streams: &[UnixStream], until: Option<Instant>) -> Result<Option<usize>> {
-    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-    let left = left.and_then(|left| Timespec::try_from(left).ok());
-    let stdout = rustix::stdio::stdout();
-    let mut fds: Vec<PollFd<'_>> =
-        streams.iter().map(|stream| PollFd::new(stream, PollFlags::IN)).collect();
-    fds.push(PollFd::from_borrowed_fd(stdout, PollFlags::empty()));
-    loop {
-        match poll(&mut fds, left.as_ref()) {
-            Ok(0) => return Err(Error::no("no-answer", "a watcher did not answer in time")),
-            Ok(_) => break,
-            Err(Errno::INTR) => {}
-            Err(e) => return Err(Error::io("wait for", "the watchers", &e.into())),
-        }
-    }
-    let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-    Ok(fds[..streams.len()].iter().position(is_ready))
+/// The watchers of a root that have not answered yet.
+struct Asking<'a> {
+    root: &'a Path,
+    /// The sockets of those that cannot even take the question: too many wait there.
+    busy: Vec<PathBuf>,
+    asked: Vec<UnixStream>,
+    begun: Instant,
+    longest: Option<Duration>,
+    /// Whether it was said who is waited for.
+    said: bool,
 }
 
-/// Connects to a watcher; the socket of one that was killed is cleared away.
-fn connect(path: &Path) -> Option<UnixStream> {
-    match UnixStream::connect(path) {
-        Ok(stream) => Some(stream),
-        Err(e) => {
-            if e.kind() == ErrorKind::ConnectionRefused {
-                let _ = std::fs::remove_file(path);
+/// What ended a wait.
+enum Woken {
+    /// A watcher has answered, or ended.
+    Answer(UnixStream),
+    /// The reader of standard output has gone.
+    Gone,
+    /// The time.
+    Time,
+}
+
+impl Asking<'_> {
+    fn of<'a>(runtime: &Path, root: &'a Path, longest: Option<Duration>) -> Asking<'a> {
+        let entries = std::fs::read_dir(folder(runtime, root)).into_iter().flatten().flatten();
+        let is_socket = |path: &PathBuf| path.extension().is_some_and(|e| e == "sock");
+        let busy = entries.map(|entry| entry.path()).filter(is_socket).collect();
+        Asking { root, busy, asked: Vec::new(), begun: Instant::now(), longest, said: false }
+    }
+
+    /// Asks those that could not be asked before; whether there is anybody to wait for.
+    fn connect(&mut self) -> bool {
+        for path in std::mem::take(&mut self.busy) {
+            match connect(&path) {
+                Ok(stream) => self.asked.push(stream),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => self.busy.push(path),
+                // What one that was killed has left.
+                Err(e) if e.kind() == ErrorKind::ConnectionRefused => clear_away(&path),
+                Err(_) => {}
             }
-            None
+        }
+        !self.asked.is_empty() || !self.busy.is_empty()
+    }
+
+    fn wait(&mut self) -> Result<Woken> {
+        let stdout = rustix::stdio::stdout();
+        let mut fds: Vec<PollFd<'_>> =
+            self.asked.iter().map(|stream| PollFd::new(stream, PollFlags::IN)).collect();
+        fds.push(PollFd::from_borrowed_fd(stdout, PollFlags::empty()));
+        let left = self.time_left().and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut fds, left.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Woken::Time),
+            Err(e) => return Err(Error::io("wait for", "the watchers", &e.into())),
+        }
+        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
+        let ready = fds.iter().position(is_ready);
+        Ok(match ready {
+            None => Woken::Time,
+            Some(at) if at < self.asked.len() => Woken::Answer(self.asked.swap_remove(at)),
+            Some(_) => Woken::Gone,
+        })
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        let left = |time: Duration| time.saturating_sub(self.begun.elapsed());
+        let again = (!self.busy.is_empty()).then_some(AGAIN);
+        let speak = (self.longest.is_none() && !self.said).then(|| left(SILENCE));
+        [self.longest.map(left), again, speak].into_iter().flatten().min()
+    }
+
+    /// Gives up when it takes too long.
+    fn check_time(&mut self, say: &mut dyn FnMut(&str)) -> Result<()> {
+        let waited = self.begun.elapsed();
+        match self.longest {
+            Some(longest) if waited >= longest => return Err(self.no_answer(longest)),
+            None if waited >= SILENCE && !std::mem::replace(&mut self.said, true) => {
+                say(&format!("waiting for {}", self.name().0));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The first that has not answered, and its number.
+    fn name(&self) -> (String, Option<i32>) {
+        let (root, pid) = (shown(self.root), self.asked.first().and_then(process));
+        match pid {
+            Some(pid) => (format!("process {pid}, which watches '{root}'"), Some(pid)),
+            None => (format!("a watcher of '{root}'"), None),
         }
     }
+
+    fn no_answer(&self, longest: Duration) -> Error {
+        let (name, pid) = self.name();
+        let longest = humantime::format_duration(longest);
+        let comma = if pid.is_some() { "," } else { "" };
+        let error = Error::no("no-answer", format!("{name}{comma} did not answer in {longest}"));
+        match pid {
+            Some(pid) => error.hint(format!("see whether it runs: `ps -o stat,args -p {pid}`")),
+            None => error.hint("see whether they run: `ps -C auwai-wait-events -o pid,stat,args`"),
+        }
+    }
+}
+
+/// Connects to a watcher, without waiting until it has taken earlier questions.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(true)?;
+    rustix::net::connect(&stream, &SocketAddrUnix::new(path)?)?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// The process that listens at the other end, as this one sees it.
+#[cfg(all(target_os = "linux", not(auwai_portable)))]
+fn process(stream: &UnixStream) -> Option<i32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    Some(peer.pid.as_raw_nonzero().get())
+}
+
+#[cfg(not(all(target_os = "linux", not(auwai_portable))))]
+fn process(_: &UnixStream) -> Option<i32> {
+    None
 }
 
 /// An answer, all of which comes at once; `None` from a watcher that has ended.
@@ -199,10 +324,11 @@ mod tests {
 
     fn answers(runtime: &Path, root: &Path) -> Result<Vec<Barrier>> {
         let mut answers = Vec::new();
-        ask(runtime, root, None, &mut |barrier| {
+        let mut tell = |barrier: &Barrier| {
             answers.push(barrier.clone());
             Ok(())
-        })?;
+        };
+        ask(runtime, root, None, &mut tell, &mut |_| {})?;
         Ok(answers)
     }
 
@@ -243,6 +369,51 @@ mod tests {
         assert!(!path.exists() && stale.exists());
         let error = answers(&dir.path().join("run"), dir.path()).unwrap_err();
         assert_eq!((error.code(), stale.exists()), ("no-watcher", false));
+        assert!(!stale.parent().unwrap().exists());
+    }
+
+    /// To connect to one that is stopped, and whose queue of questions was full, took for ever.
+    #[test]
+    fn a_full_queue_of_questions_is_waited_for_no_longer_than_was_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let (runtime, root) = (dir.path().join("run"), dir.path());
+        let listener = Listener::open(&runtime, root, "1").unwrap();
+        // As short as can be: to listen again changes the length.
+        rustix::net::listen(&listener.socket, 0).unwrap();
+        let full: Vec<_> = std::iter::from_fn(|| connect(&listener.path).ok()).collect();
+        assert!(!full.is_empty());
+        let longest = Duration::from_millis(100);
+        let error = ask(&runtime, root, Some(longest), &mut |_| Ok(()), &mut |_| {}).unwrap_err();
+        assert_eq!(error.code(), "no-answer");
+        assert!(error.to_string().ends_with("did not answer in 100ms"), "{error}");
+        // When the queue moves on, it is asked after all.
+        let asking = std::thread::spawn({
+            let (runtime, root) = (runtime.clone(), root.to_owned());
+            move || answers(&runtime, &root)
+        });
+        while !asking.is_finished() {
+            listener.asked().into_iter().for_each(|stream| answer(stream, &barrier()));
+        }
+        assert_eq!(asking.join().unwrap().unwrap(), [barrier()]);
+    }
+
+    /// Each left an empty folder behind; and one that begins must not lose its own.
+    #[test]
+    fn the_last_one_takes_the_folder_along_and_the_next_makes_it_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let (runtime, root) = (dir.path().join("run"), dir.path());
+        std::thread::scope(|scope| {
+            for session in ["1", "2", "3", "4"] {
+                let runtime = &runtime;
+                scope.spawn(move || {
+                    for _ in 0..200 {
+                        let listener = Listener::open(runtime, root, session).unwrap();
+                        assert!(listener.path.exists());
+                    }
+                });
+            }
+        });
+        assert!(!folder(&runtime, root).exists());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use ::notify::event::ModifyKind;
 use ::notify::{
     Config, Event, EventKind as Kind, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher,
 };
@@ -40,11 +41,15 @@ struct Heard {
     paths: FxHashMap<PathBuf, bool>,
     /// Events were lost.
     overflow: bool,
+    /// The root itself was removed or moved: the library then watches it no longer, or what has
+    /// happened in it meanwhile was looked for in vain. It may be back, and under the same inode.
+    root: bool,
     span: Option<(Instant, Instant)>,
 }
 
 #[derive(Debug)]
 struct Shared {
+    root: PathBuf,
     heard: Mutex<Heard>,
     bell: Bell,
 }
@@ -60,8 +65,11 @@ impl Shared {
         heard.span = Some((heard.span.map_or(now, |(first, _)| first), now));
         match event {
             Ok(event) if !event.need_rescan() => {
+                let away =
+                    matches!(event.kind, Kind::Remove(_) | Kind::Modify(ModifyKind::Name(_)));
+                heard.root |= away && event.paths.contains(&self.root);
                 let came = !matches!(event.kind, Kind::Access(_))
-                    && !matches!(event.kind, Kind::Modify(m) if !is_name(m));
+                    && !matches!(event.kind, Kind::Modify(m) if !matches!(m, ModifyKind::Name(_)));
                 for path in event.paths {
                     *heard.paths.entry(path).or_default() |= came;
                 }
@@ -75,10 +83,6 @@ impl Shared {
         drop(heard);
         self.bell.ring();
     }
-}
-
-fn is_name(kind: ::notify::event::ModifyKind) -> bool {
-    matches!(kind, ::notify::event::ModifyKind::Name(_))
 }
 
 /// The library at work.
@@ -109,7 +113,7 @@ impl Library {
         controls.differ();
         let policy = site.policy()?;
         let (bell, ear) = bell()?;
-        let shared = Arc::new(Shared { heard: Mutex::default(), bell });
+        let shared = Arc::new(Shared { root: site.root.clone(), heard: Mutex::default(), bell });
         let mut library = Library {
             fingerprint: policy.fingerprint(),
             controls,
@@ -286,6 +290,10 @@ impl Engine for Library {
             out.rescan(None, RescanReason::Overflow);
             self.renew = Some(self.backoff.next(Instant::now()));
         }
+        if heard.root {
+            out.rescan(None, RescanReason::Root);
+            self.root = None;
+        }
         let mut paths: Vec<(PathBuf, bool)> = heard.paths.into_iter().collect();
         paths.sort();
         for (path, came) in paths {
@@ -340,3 +348,6 @@ impl Backend for Library {
         self.watcher = None;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,8 @@ pub struct Options {
     pub initial: bool,
     /// First tell what differs from this file, and keep it.
     pub since: Option<PathBuf>,
+    /// Tell of questions too, as `barrier` records.
+    pub barriers: bool,
     /// Where to listen for questions; `None`: nowhere.
     pub runtime: Option<PathBuf>,
     /// The name of this run, 16 hex digits.
@@ -53,7 +55,7 @@ pub struct Options {
 /// Watches until the reader of `sink` has gone, `beside.stop` is readable, or the options say so.
 ///
 /// # Errors
-/// When the root cannot be read, the backend that was asked for cannot start, or something cannot
+/// `nothing`, and 1, when one batch was waited for and did not come in time. When the root cannot be read, the backend that was asked for cannot start, or something cannot
 /// be written.
 pub fn watch(
     options: &Options,
@@ -171,9 +173,13 @@ impl Worker<'_> {
     }
 
     fn watch_on(&mut self, existing: &mut Option<Receiver<Vec<Change>>>, ear: &Ear) -> Result<()> {
+        let mut any = false;
         loop {
-            if self.waits.is_over() || self.is_late() {
+            if self.waits.is_over() {
                 return Ok(());
+            }
+            if self.is_late() {
+                return if any || !self.options.once { Ok(()) } else { Err(self.nothing()) };
             }
             let mut told = self.answer_questions()?;
             told |= self.tell_existing(existing, ear)?;
@@ -182,10 +188,17 @@ impl Worker<'_> {
                 told |= self.tell(changes)?;
             }
             self.save(false)?;
+            any |= told;
             if told && self.options.once && existing.is_none() {
                 return Ok(());
             }
         }
+    }
+
+    /// The answer to the question whether anything would change.
+    fn nothing(&self) -> Error {
+        let longest = humantime::format_duration(self.options.longest.unwrap_or_default());
+        Error::no("nothing", format!("nothing has changed in {longest}"))
     }
 
     fn is_late(&self) -> bool {
@@ -224,6 +237,9 @@ impl Worker<'_> {
         let told = self.tell(changes)?;
         let (session, batch) = (self.options.session.clone(), self.output.batches());
         let barrier = Barrier { session, batch };
+        if self.options.barriers {
+            self.output.record(&barrier)?;
+        }
         asked.into_iter().for_each(|stream| barrier::answer(stream, &barrier));
         Ok(told)
     }

@@ -14,8 +14,7 @@ mod trust;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use locate::workspace_around;
-pub use locate::{below, repository_around};
+pub use locate::{below, repository_around, workspace_around};
 pub use lock::Lock;
 pub use member::Member;
 pub use registry::Registry;

@@ -370,6 +370,60 @@ fn the_first_index_says_indexed() {
     assert_eq!(site.ok(&["index"]), "w: 1 path changed; 1 chunk added, 0 removed\n");
 }
 
+/// The folder of the workspace was taken for a repository of its own, in silence.
+#[test]
+fn the_root_of_a_workspace_stands_for_its_members() {
+    let site = Site::new();
+    for name in ["core", "lib", "app", "web"] {
+        site.write(format!("{name}/a.txt"), "one\n");
+    }
+    site.ok(&["workspace", "init", "demo"]);
+    let told = site.run(&["index"]).expect_code(3);
+    assert!(told.err.contains("hint: add one: `auwai workspace add PATH -W demo`"), "{}", told.err);
+    site.ok(&["workspace", "add", "core"]);
+    assert!(site.ok(&["watch", "--once"]).starts_with("core: "));
+    for name in ["lib", "app", "web"] {
+        site.ok(&["workspace", "add", name]);
+    }
+    let told = site.ok(&["index"]);
+    let names: Vec<&str> = told.lines().filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(names, ["app", "core", "lib", "web"]);
+    assert_data_eq!(
+        super::told(&site, &site.run(&["watch"])),
+        str![[r#"
+exit 2
+auwai: one process watches one repository, and these are 4
+hint: name one: `auwai watch --repo app=[W]/app`
+hint: name one: `auwai watch --repo core=[W]/core`
+hint: name one: `auwai watch --repo lib=[W]/lib`
+
+"#]]
+    );
+    let told = site.run(&["watch", "--sync"]).expect_code(2);
+    assert!(told.err.contains("`auwai watch --sync --repo app="), "{}", told.err);
+    assert!(!site.work(".auwai/ledger.sqlite").exists());
+    // Who names it means it, and a repository of git's is one.
+    let told = site.ok(&["index", "--repo", "."]);
+    assert!(told.starts_with("w: "), "{told}");
+    site.sh("rm .auwai/ledger.sqlite; git init -q .").expect_code(0);
+    assert!(site.ok(&["index"]).starts_with("w: "));
+}
+
+#[test]
+fn a_backend_that_is_not_there_is_told_in_the_words_of_who_typed() {
+    let site = Site::new();
+    site.write("r/a.txt", "one\n");
+    assert_data_eq!(
+        super::told(&site, &site.run(&["watch", "--repo", "r", "--backend", "fsevents"])),
+        str![[r#"
+exit 3
+auwai: the backend 'fsevents' is not available on this system
+hint: let it be chosen: `auwai watch --backend auto`
+
+"#]]
+    );
+}
+
 #[test]
 fn a_run_that_is_interrupted_says_how_far_it_came() {
     use rustix::process::{Pid, Signal, kill_process};

@@ -66,6 +66,12 @@ impl Following {
         self.batch
     }
 
+    /// Says that somebody waits for all that was told.
+    pub fn asked(&mut self) {
+        let batch = self.batch;
+        self.tell(&json!({"v": 1, "type": "barrier", "session": SESSION, "batch": batch}));
+    }
+
     /// The next record that it writes.
     pub fn heard(&mut self) -> Value {
         let mut line = String::new();

@@ -95,12 +95,22 @@ fn a_batch_of_more_than_max_files_scans() {
 
 #[test]
 fn a_hundred_rescans_in_a_second_are_a_handful_of_scans() {
+    for asked in [false, true] {
+        rescans_of_a_second(asked);
+    }
+}
+
+/// `asked`: somebody waits for each.
+fn rescans_of_a_second(asked: bool) {
     let site = site();
     let mut following = Following::ready(&site, &[]);
     let begun = Instant::now();
     for n in 1..=100 {
         following.rescan(".");
         following.batch();
+        if asked {
+            following.asked();
+        }
         let next = begun + Duration::from_millis(10 * n);
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
     }

@@ -11,7 +11,7 @@ use super::following::state;
 use crate::support::site::{Site, wait_until};
 
 /// A place with a small repository `r`.
-fn site() -> Site {
+pub fn site() -> Site {
     let site = Site::new();
     site.write("r/a.txt", "one\n");
     site.write("r/.gitignore", "*.log\n");
@@ -20,14 +20,14 @@ fn site() -> Site {
 }
 
 /// A running `auwai watch`.
-struct Watch {
-    child: Child,
+pub struct Watch {
+    pub child: Child,
     output: Option<BufReader<ChildStdout>>,
 }
 
 impl Watch {
     /// Begins, and waits for the first line.
-    fn start(site: &Site, options: &[&str]) -> Watch {
+    pub fn start(site: &Site, options: &[&str]) -> Watch {
         let mut child = site.start(&[&["watch", "--repo", "r"], options].concat());
         let output = child.stdout.take().map(BufReader::new);
         let mut watch = Watch { child, output };
@@ -36,14 +36,14 @@ impl Watch {
         watch
     }
 
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.as_mut().unwrap().read_line(&mut line).unwrap();
         line
     }
 
     /// The processes of the stages, in the order of the pipeline.
-    fn stages(&self) -> Vec<Pid> {
+    pub fn stages(&self) -> Vec<Pid> {
         let id = self.child.id();
         let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
         let pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
@@ -53,7 +53,7 @@ impl Watch {
     }
 
     /// How it ended, and what it said.
-    fn end(mut self) -> (ExitStatus, String) {
+    pub fn end(mut self) -> (ExitStatus, String) {
         wait_until("the end", || self.child.try_wait().unwrap().is_some());
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -107,7 +107,7 @@ fn the_number_of_watches_is_that_of_now() {
 }
 
 /// The texts of the index.
-fn texts(site: &Site) -> String {
+pub fn texts(site: &Site) -> String {
     let sql = "SELECT cast(key AS TEXT) FROM files WHERE fate = 0 ORDER BY key";
     site.ask("r/.auwai/ledger.sqlite", sql).replace('\0', "/")
 }

@@ -82,7 +82,10 @@ fn a_question_without_a_watcher_is_answered_no() {
 fn it_ends_after_a_time_or_a_batch() {
     let sandbox = Sandbox::empty();
     assert_eq!(lines(&run(&sandbox, &["--max-seconds", "0.2", "."])), [""; 0]);
-    let mut watcher = Watcher::start(&sandbox, &["-1"]);
+    let out = run(&sandbox, &["-1", "--max-seconds", "0.2", "."]);
+    assert_eq!(out.status.code(), Some(1), "nothing has happened");
+    assert_eq!(text(&out.stderr), "auwai-wait-events: nothing has changed in 200ms\n");
+    let mut watcher = Watcher::start(&sandbox, &["-1", "--max-seconds", "50"]);
     sh(&sandbox, "echo x > a; echo x > b");
     assert_eq!(watcher.end().code(), Some(0));
     let told: Vec<String> = watcher.take().iter().filter_map(words).collect();
@@ -190,6 +193,27 @@ fn every_watcher_is_asked() {
     let out = run(&sandbox, &["--sync", "."]);
     let kind = |line: &str| matches!(record::parse(line), Ok(Record::Barrier(_)));
     assert_eq!(text(&out.stdout).lines().filter(|line| kind(line)).count(), 2);
+}
+
+/// Who acts on what is told may want to know that somebody waits for it.
+#[test]
+fn questions_are_told_too_where_that_is_wanted() {
+    let sandbox = Sandbox::empty();
+    let mut watcher = Watcher::start(&sandbox, &["--barriers"]);
+    let mut told = watcher.take();
+    fs::write(sandbox.root().join("f"), "x").unwrap();
+    (0..2).for_each(|_| told.extend(watcher.sync()));
+    told.extend(watcher.kill());
+    let shown: Vec<String> = told
+        .iter()
+        .map(|record| match record {
+            Record::Ready(_) => "ready".to_string(),
+            Record::Batch(batch) => format!("batch {}", batch.n),
+            Record::Barrier(barrier) => format!("barrier {}", barrier.batch),
+            other => words(other).unwrap(),
+        })
+        .collect();
+    assert_eq!(shown, ["ready", "create file f", "batch 1", "barrier 1", "barrier 1"]);
 }
 
 /// Two writes within one tick of the file system's clock.

@@ -7,19 +7,24 @@ mod input;
 mod keeper;
 pub mod state;
 
+use std::time::Duration;
+
 use self::keeper::Keeper;
 use super::source::BoundedOptions;
 use crate::cli::Io;
+use crate::cli::parse::span;
 use crate::error::Result;
 use crate::record;
 
 /// Keep the index of a repository true from what a watcher tells on standard input
 ///
-/// The input is what `auwai-wait-events` writes: `ready`, `event`, `rescan` and `batch` records.
+/// The input is what `auwai-wait-events --barriers` writes: `ready`, `event`, `rescan`, `batch` and
+/// `barrier` records.
 /// `ready` and `rescan .` scan the whole tree, as does a batch of more than --max-files paths;
 /// anything else brings up to date only what it names. All batches that are there when one is
-/// begun are done as one. Events that no `batch` ends are taken when the input rests or ends. The
-/// index is then what a scan would make it, and a missing one is made.
+/// begun are done as one. Events that no `batch` ends are taken when the input rests or ends. A
+/// `barrier` says that somebody waits: what is put off is done now. The index is then what a scan
+/// would make it, and a missing one is made.
 ///
 /// Writes one `sync` record a round. Ends when the input ends, when the reader of its output has
 /// gone, or by a signal; what goes wrong in between is told and tried again. One process at a time
@@ -38,6 +43,9 @@ pub struct Args {
     /// they stand for; each is then written to standard output
     #[arg(long = "await", conflicts_with = "once")]
     barrier: bool,
+    /// With --await, wait no longer than this: then end with 1, and say for what
+    #[arg(long, value_name = "SECONDS", value_parser = span, requires = "barrier")]
+    max_seconds: Option<Duration>,
     /// Work with N threads (default: one a core)
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -47,7 +55,7 @@ pub struct Args {
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let source = args.of.one(io.world)?;
     if args.barrier {
-        return barrier::run(&source, io);
+        return barrier::run(&source, args.max_seconds, io);
     }
     let threads = args.threads.unwrap_or(io.world.threads);
     if args.once {

@@ -63,7 +63,19 @@ pub const PAGES: &[Page] = &[
     page!("auwai-wait-events" 1, "tell what changes below a directory, as it happens", []),
     page!("auwai-records" 5, "the records that the tools of auwai exchange", []),
     page!("auwai-workspace" 7, "what auwai promises, and the words it uses", []),
+    Page {
+        name: "auwai-watching",
+        section: 7,
+        summary: "what watching promises, what it cannot, and recipes",
+        prose: include_str!("../../../docs/watching.md"),
+        text: include_str!("../../../man/auwai-watching.7"),
+        commands: &[],
+    },
 ];
+
+/// Where a guide leads to.
+const GUIDE_SEE_ALSO: &str =
+    "# SEE ALSO\nauwai(1), auwai-index(1), auwai-ledger(1), auwai-wait-events(1), auwai-records(5)";
 
 impl Page {
     /// The page's file in man/.
@@ -71,9 +83,24 @@ impl Page {
         format!("{}.{}", self.name, self.section)
     }
 
+    /// Whether its prose is a guide in docs/.
+    pub fn is_guide(&self) -> bool {
+        self.name == "auwai-watching"
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        match self.is_guide() {
+            true => {
+                let head = man::parse("# DESCRIPTION");
+                [head, man::guide(self.prose), man::parse(GUIDE_SEE_ALSO)].concat()
+            }
+            false => man::parse(self.prose),
+        }
+    }
+
     /// Makes the page anew.
     pub fn make(&self) -> String {
-        let blocks = man::parse(self.prose).into_iter().flat_map(|block| match block {
+        let blocks = self.blocks().into_iter().flat_map(|block| match block {
             Block::Insert(what) => self.insert(&what),
             block => vec![block],
         });
@@ -129,6 +156,8 @@ impl Page {
 pub fn find(topic: &str) -> Option<&'static Page> {
     let name = topic.to_ascii_lowercase().replace(['(', ')'], ".");
     let name = name.trim_end_matches('.');
+    // A guide by its file.
+    let name = name.rsplit('/').next().and_then(|file| file.strip_suffix(".md")).unwrap_or(name);
     let by_file = PAGES.iter().find(|page| page.file() == name);
     let by_command = || PAGES.iter().find(|page| page.commands.contains(&name));
     let by_name = || PAGES.iter().find(|page| page.name == name);

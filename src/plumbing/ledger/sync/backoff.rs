@@ -1,5 +1,5 @@
 //! How often the whole tree is scanned: at once at first, ever more rarely when asked again and
-//! again, and at once again after a time of quiet.
+//! again, and at once again after a time of quiet. What somebody waits for is put off less.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,16 @@ const AT_ONCE: u32 = 3;
 const FIRST: Duration = Duration::from_millis(100);
 /// It grows no further than this, and this long without a scan is quiet.
 const LONGEST: Duration = Duration::from_secs(10);
+/// Scans that somebody waits for are this far apart, where they would have been put off.
+const WAITED_FOR: Duration = Duration::from_secs(1);
 
 /// When the next scan may begin.
 #[derive(Debug, Default)]
 pub struct Backoff {
     scans: u32,
     last: Option<Instant>,
+    /// When one was last brought forward.
+    forward: Option<Instant>,
 }
 
 impl Backoff {
@@ -28,6 +32,16 @@ impl Backoff {
             None => now,
             Some(more) => now.max(last + (FIRST * 2u32.saturating_pow(more.min(7))).min(LONGEST)),
         }
+    }
+
+    /// Somebody waits for what is due only at `due`: when it may begin.
+    pub fn hurry(&mut self, due: Instant, now: Instant) -> Instant {
+        let at = self.forward.map_or(now, |last| now.max(last + WAITED_FOR));
+        if at >= due {
+            return due;
+        }
+        self.forward = Some(at);
+        at
     }
 
     /// A scan has ended.
@@ -53,6 +67,25 @@ mod tests {
             now += Duration::from_millis(10);
         }
         assert_eq!(begun, [0, 10, 20, 120, 320, 720]);
+    }
+
+    /// Somebody who waited had to wait out the storm of before.
+    #[test]
+    fn what_somebody_waits_for_is_not_put_off_but_no_storm_either() {
+        let (mut backoff, start) = (Backoff::default(), Instant::now());
+        (0..40).for_each(|_| backoff.note(start));
+        let (mut now, mut begun, mut due) = (start, Vec::new(), None);
+        while now < start + Duration::from_secs(3) {
+            let wanted = due.unwrap_or_else(|| backoff.ask(now));
+            let at = backoff.hurry(wanted, now);
+            due = Some(at).filter(|at| *at > now);
+            if due.is_none() {
+                begun.push(now.duration_since(start).as_millis());
+                backoff.note(now);
+            }
+            now += Duration::from_millis(10);
+        }
+        assert_eq!(begun, [0, 1000, 2000]);
     }
 
     #[test]

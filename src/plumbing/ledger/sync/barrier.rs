@@ -1,5 +1,8 @@
 //! Waiting for what a watcher was asked: that all that happened before is in the index.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::state::{Place, WatchState};
@@ -7,79 +10,183 @@ use crate::cli::Io;
 use crate::error::{Error, Result};
 use crate::plumbing::ledger::source::Source;
 use crate::record::{self, Barrier, Reader, Record};
+use crate::regular;
 
 /// How often the state is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// A failure that stands so long will not go away by itself soon.
+/// A failure that stands so long will not go away by itself soon; who waits so long is told for whom.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Reads `barrier` records, up to that of the watcher that is followed, waits, and writes it when it
 /// has been reached. Other watchers of the same tree may be slow to answer, and need not be waited for.
 ///
 /// # Errors
-/// `not-watched`, and 1, when no process keeps the index; `not-kept` when the one that does fails,
-/// or follows another watcher.
-pub fn run(source: &Source, io: &mut Io<'_>) -> Result<()> {
-    let (mut barriers, mut input) = (Vec::new(), Reader::new(&mut *io.input, "-"));
-    while let Some(record) = input.next_record()? {
-        let Record::Barrier(barrier) = record else { continue };
-        let followed = Place::of(&source.state).live().and_then(|state| state.session);
-        let own = followed.as_ref() == Some(&barrier.session);
-        barriers.push(barrier);
-        if own {
-            break;
+/// `not-watched`, and 1, when no process keeps the index; `not-reached`, and 1, when it took longer
+/// than `longest`; `not-kept` when the process that keeps the index fails, or follows another
+/// watcher.
+pub fn run(source: &Source, longest: Option<Duration>, io: &mut Io<'_>) -> Result<()> {
+    let mut waiting = Waiting::begin(source, longest)?;
+    let reached = loop {
+        match waiting.look(io)? {
+            Some(barrier) => break barrier,
+            None => std::thread::sleep(LOOK),
         }
-    }
-    if barriers.is_empty() {
-        return Err(Error::no("no-barrier", "no watcher has answered")
-            .hint(format!("start one: `auwai watch --repo {}`", source.shown_root())));
-    }
-    let reached = wait(source, &barriers)?;
+    };
     record::write(io.out, &reached)
 }
 
-fn wait(source: &Source, barriers: &[Barrier]) -> Result<Barrier> {
-    let (place, mut failing, mut alone) = (Place::of(&source.state), None, None);
-    loop {
-        let Some(state) = place.live() else {
-            // It may be about to make its state anew, with a root that was replaced.
-            if alone.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                return Err(not_watched(source));
+struct Waiting<'a> {
+    source: &'a Source,
+    place: Place,
+    answers: Receiver<Result<Barrier>>,
+    barriers: Vec<Barrier>,
+    /// No more barriers will come.
+    ended: bool,
+    begun: Instant,
+    longest: Option<Duration>,
+    /// Since when nobody keeps the index, and since when who does fails.
+    alone: Option<Instant>,
+    failing: Option<Instant>,
+    /// Whether it was said who is waited for.
+    said: bool,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(source: &'a Source, longest: Option<Duration>) -> Result<Waiting<'a>> {
+        Ok(Waiting {
+            source,
+            place: Place::of(&source.state),
+            answers: answers()?,
+            barriers: Vec::new(),
+            ended: false,
+            begun: Instant::now(),
+            longest,
+            alone: None,
+            failing: None,
+            said: false,
+        })
+    }
+
+    /// The barrier that has been reached, if one has.
+    fn look(&mut self, io: &mut Io<'_>) -> Result<Option<Barrier>> {
+        self.take_answers()?;
+        let live = self.place.live();
+        match &live {
+            None => self.check_alone()?,
+            Some(state) => {
+                self.alone = None;
+                if let Some(barrier) = self.reached(state)? {
+                    return Ok(Some(barrier));
+                }
+                self.check_failing(state)?;
             }
-            std::thread::sleep(LOOK);
-            continue;
+        }
+        self.check_time(live.as_ref(), io)?;
+        Ok(None)
+    }
+
+    fn take_answers(&mut self) -> Result<()> {
+        loop {
+            match self.answers.try_recv() {
+                Ok(barrier) => self.barriers.push(barrier?),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => break,
+            }
+            self.alone = None;
+        }
+        self.ended = true;
+        match self.barriers.is_empty() {
+            true => Err(Error::no("no-barrier", "no watcher has answered")
+                .hint(format!("start one: `auwai watch --repo {}`", self.source.shown_root()))),
+            false => Ok(()),
+        }
+    }
+
+    /// Who keeps the index, and was told of the question, may be about to make its state anew.
+    fn check_alone(&mut self) -> Result<()> {
+        let asked = self.ended || !self.barriers.is_empty();
+        match asked && self.alone.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            true => Err(not_watched(self.source)),
+            false => Ok(()),
+        }
+    }
+
+    /// The answer of the watcher that is followed, when all that it stands for is in the index.
+    fn reached(&self, state: &WatchState) -> Result<Option<Barrier>> {
+        // Before it has told anything it follows nobody.
+        let Some(session) = &state.session else { return Ok(None) };
+        let own = self.barriers.iter().find(|barrier| barrier.session == *session);
+        if own.is_none() && self.ended {
+            return Err(not_kept(self.source, "it follows a watcher that did not answer"));
+        }
+        let is_there = || regular::is_there(&self.source.state.ledger());
+        Ok(own.filter(|barrier| last(state) >= barrier.batch && is_there()).cloned())
+    }
+
+    fn check_failing(&mut self, state: &WatchState) -> Result<()> {
+        let Some(error) = &state.last_error else {
+            self.failing = None;
+            return Ok(());
         };
-        alone = None;
-        let own = own(&state, barriers, source)?;
-        if let Some(barrier) = own.filter(|barrier| is_reached(&state, barrier)) {
-            return Ok(barrier.clone());
+        match self.failing.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            true => Err(not_kept(self.source, error)),
+            false => Ok(()),
         }
-        let since = *failing.get_or_insert_with(Instant::now);
-        match &state.last_error {
-            Some(error) if since.elapsed() > PATIENCE => return Err(not_kept(source, error)),
-            Some(_) => {}
-            None => failing = None,
+    }
+
+    /// Gives up when it has taken too long; where nothing says how long that is, says who is waited
+    /// for. While no watcher has answered, who asks the watchers says so.
+    fn check_time(&mut self, state: Option<&WatchState>, io: &mut Io<'_>) -> Result<()> {
+        let waited = self.begun.elapsed();
+        if let Some(longest) = self.longest.filter(|longest| waited >= *longest) {
+            return Err(not_reached(self.source, state, &self.barriers, longest));
         }
-        std::thread::sleep(LOOK);
+        let asked = self.ended || state.is_some_and(|state| self.answer_of(state).is_some());
+        if let Some(state) = state
+            && asked
+            && self.longest.is_none()
+            && waited >= PATIENCE
+            && !std::mem::replace(&mut self.said, true)
+        {
+            let root = self.source.shown_root();
+            let pid = state.pid;
+            let what = format!("waiting for process {pid}, which keeps the index of '{root}'");
+            io.say("auwai-ledger", &what);
+        }
+        Ok(())
+    }
+
+    fn answer_of(&self, state: &WatchState) -> Option<&Barrier> {
+        let session = state.session.as_ref()?;
+        self.barriers.iter().find(|barrier| barrier.session == *session)
     }
 }
 
-/// The answer of the watcher that is followed; `None` before it has told anything.
-fn own<'a>(
-    state: &WatchState,
-    barriers: &'a [Barrier],
-    source: &Source,
-) -> Result<Option<&'a Barrier>> {
-    let Some(session) = &state.session else { return Ok(None) };
-    match barriers.iter().find(|barrier| barrier.session == *session) {
-        Some(barrier) => Ok(Some(barrier)),
-        None => Err(not_kept(source, "it follows a watcher that did not answer")),
-    }
+/// The barriers on standard input, read by a thread: it may be silent for long.
+fn answers() -> Result<Receiver<Result<Barrier>>> {
+    let stdin = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 0);
+    let stdin = stdin.map_err(|e| Error::io("read", "standard input", &e.into()))?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut records = Reader::new(BufReader::new(File::from(stdin)), "-");
+        while let Some(record) = records.next_record().transpose() {
+            let (answer, end) = match record {
+                Ok(Record::Barrier(barrier)) => (Ok(barrier), false),
+                Ok(_) => continue,
+                Err(error) => (Err(error), true),
+            };
+            if sender.send(answer).is_err() || end {
+                return;
+            }
+        }
+    });
+    Ok(receiver)
 }
 
-fn is_reached(state: &WatchState, barrier: &Barrier) -> bool {
-    state.last_batch.as_ref().map_or(0, |last| last.n) >= barrier.batch
+/// The number of the last batch that is in the index.
+fn last(state: &WatchState) -> u64 {
+    state.last_batch.as_ref().map_or(0, |last| last.n)
 }
 
 fn not_watched(source: &Source) -> Error {
@@ -93,4 +200,28 @@ fn not_kept(source: &Source, why: &str) -> Error {
     Error::failed("not-kept", format!("the index of '{root}' is not up to date"))
         .because(why)
         .hint(format!("bring it up to date: `auwai index --repo {root}`"))
+}
+
+fn not_reached(
+    source: &Source,
+    state: Option<&WatchState>,
+    barriers: &[Barrier],
+    longest: Duration,
+) -> Error {
+    let (root, longest) = (source.shown_root(), humantime::format_duration(longest));
+    let Some(state) = state else { return not_watched(source) };
+    let keeper = format!("process {}, which keeps the index of '{root}',", state.pid);
+    let own = barriers.iter().find(|barrier| state.session.as_ref() == Some(&barrier.session));
+    let message = match own {
+        Some(own) => format!("{keeper} is at batch {} of {}", last(state), own.batch),
+        None => format!("the watcher of {keeper} has not answered"),
+    };
+    let error = Error::no("not-reached", format!("{message} after {longest}"));
+    let error = match &state.last_error {
+        Some(why) => error.because(why),
+        None => error,
+    };
+    error
+        .hint(format!("see what it does: `auwai-ledger status --repo {root}`"))
+        .hint(format!("or bring the index up to date without it: `auwai index --repo {root}`"))
 }

@@ -112,13 +112,31 @@ impl Follow {
     fn take(&mut self, io: &mut Io<'_>) -> Result<Option<Result<()>>> {
         let now = Instant::now();
         let rested = self.todo.since.is_some_and(|since| now >= since + REST);
-        let Taken { change, came, more, end } = self.input.take(rested);
+        let Taken { change, came, more, asked, end } = self.input.take(rested);
         self.todo.since = if came { Some(now) } else { self.todo.since }.filter(|_| more);
         if !change.is_empty() {
             self.todo.change.merge(change, self.max_files);
             self.settle(now, io)?;
         }
+        if asked {
+            self.hurry(now, io)?;
+        }
         Ok(end)
+    }
+
+    /// Somebody waits: what is put off is done now, and what others may have taken away from where
+    /// they look is put there again.
+    fn hurry(&mut self, now: Instant, io: &mut Io<'_>) -> Result<()> {
+        match self.keeper.stand() {
+            Ok(false) => {}
+            Ok(true) => {
+                self.todo.change.all = true;
+                self.settle(now, io)?;
+            }
+            Err(error) => self.fail(error, io)?,
+        }
+        self.todo.due = self.todo.due.map(|due| self.backoff.hurry(due, now));
+        Ok(())
     }
 
     /// Takes what is to be looked at once more, when its time has come or the input has ended.

@@ -72,6 +72,8 @@ struct Pending {
     open: Change,
     /// How the input ended.
     end: Option<Result<()>>,
+    /// Whether somebody waits.
+    asked: bool,
     /// Whether a byte lies in the wake-up line.
     woken: bool,
 }
@@ -91,6 +93,8 @@ pub struct Taken {
     pub came: bool,
     /// Whether events wait that no batch has ended.
     pub more: bool,
+    /// Whether somebody waits for it.
+    pub asked: bool,
     /// How the input ended, if it has.
     pub end: Option<Result<()>>,
 }
@@ -150,7 +154,8 @@ impl Input {
             let rest = std::mem::take(&mut pending.open);
             change.merge(rest, self.max_files);
         }
-        Taken { change, came, more: !pending.open.is_empty(), end: pending.end.take() }
+        let asked = std::mem::take(&mut pending.asked);
+        Taken { change, came, more: !pending.open.is_empty(), asked, end: pending.end.take() }
     }
 }
 
@@ -182,6 +187,7 @@ impl Pending {
                 open.told.0 += 1;
                 self.whole.merge(open, max_files);
             }
+            Record::Barrier(_) => self.asked = true,
             _ => {}
         }
         Ok(false)

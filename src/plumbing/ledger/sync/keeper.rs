@@ -29,6 +29,9 @@ pub struct Keeper {
     /// None: another process keeps the index, and the state is its own.
     lock: Option<Lock>,
     state: WatchState,
+    /// The last batch that was done; the state has it only while the ledger is the one it was done
+    /// in.
+    reached: Option<LastBatch>,
     /// How often the watcher looks at what it polls.
     interval: Duration,
 }
@@ -76,6 +79,7 @@ impl Keeper {
             place,
             lock,
             state,
+            reached: None,
             interval: INTERVAL,
         })
     }
@@ -117,20 +121,41 @@ impl Keeper {
         Ok(change.all || fresh || self.follower.wants_scan(&open.ledger, &change.paths)?)
     }
 
+    /// Makes sure that what it says of itself stands where others look; whether the ledger is another
+    /// one now, and all is to be done anew.
+    ///
+    /// # Errors
+    /// As [`Keeper::wants_scan`]; `watched` when another process has come to keep the index.
+    pub fn stand(&mut self) -> Result<bool> {
+        let anew = self.open()?;
+        if !self.place.says(&self.state) {
+            self.tell()?;
+        }
+        Ok(anew)
+    }
+
     /// Opens the ledger where it is not open, or where its file is another one now; whether so.
     fn open(&mut self) -> Result<bool> {
         let path = self.source.state.ledger();
         let file = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
         let there = path.metadata().ok().map(file);
-        if self.ledger.as_ref().is_some_and(|open| there == Some(open.file)) {
+        let same = self.ledger.as_ref().is_some_and(|open| there == Some(open.file));
+        if same && self.lock.as_ref().is_none_or(|held| self.place.is_locked_by(held)) {
             return Ok(false);
         }
-        let known = self.ledger.take().is_some();
+        let known = !same && self.ledger.take().is_some();
         // A root that has gone must not be made anew for the state in it.
         self.source.open_root()?;
         self.source.check_state()?;
         self.source.state.create()?;
         self.lock_again()?;
+        if same {
+            return Ok(false);
+        }
+        self.state.last_batch = None;
+        if known {
+            self.tell()?;
+        }
         let ledger = Ledger::open_or_create(&path)?;
         let file = path.metadata().map(file).unwrap_or_default();
         self.ledger = Some(Open { ledger, file });
@@ -191,15 +216,16 @@ impl Keeper {
         if let Some(ready) = &change.ready {
             state.session = Some(ready.session.clone());
             state.backend = Some(ready.backend);
-            state.last_batch = None;
+            self.reached = None;
             self.interval = ready.interval_ms.map_or(INTERVAL, Duration::from_millis);
         }
         if let Some(standing) = change.standing {
             (state.watches, state.polled) = standing;
         }
         if let Some(n) = change.batch {
-            state.last_batch = Some(LastBatch { n, at: at.clone() });
+            self.reached = Some(LastBatch { n, at: at.clone() });
         }
+        state.last_batch.clone_from(&self.reached);
         let sums = &mut state.counters;
         sums.batches += change.told.0;
         sums.events += change.told.1;

@@ -1,6 +1,7 @@
 //! `watch-state.json`: what keeps an index true, and what it last did. For people, for
 //! `auwai-ledger status`, and for who waits for a batch.
 
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -108,14 +109,29 @@ impl Place {
         serde_json::from_slice(&text).ok().filter(|state: &WatchState| state.v == VERSION)
     }
 
-    /// Writes the file anew; whoever has the lock may.
+    /// Whether the file says this.
+    pub fn says(&self, state: &WatchState) -> bool {
+        self.read() == Some(WatchState { v: VERSION, ..state.clone() })
+    }
+
+    /// Writes the file anew; whoever has the lock may. Where there is no room for another file, the
+    /// old one's is used: that the disk is full must be told too.
     pub fn write(&self, state: &WatchState) -> Result<()> {
         let state = WatchState { v: VERSION, ..state.clone() };
         let text = record::to_json(&state);
         let text = text.map_err(|e| Error::failed("bug", "cannot write the state").because(e))?;
-        publish(&self.file, |out| {
+        let published = publish(&self.file, |out| {
             writeln!(out, "{text}").map_err(|e| Error::io("write", "watch-state.json", &e))
-        })
+        });
+        published.or_else(|error| self.overwrite(&text).map_err(|_| error))
+    }
+
+    /// Writes over the file, in one call and without giving up the room that it has.
+    fn overwrite(&self, text: &str) -> std::io::Result<()> {
+        let length = regular::size(&self.file)?;
+        let length = usize::try_from(length).unwrap_or_default().saturating_sub(1);
+        let file = regular::open_own(&self.file)?;
+        file.write_all_at(format!("{text:length$}\n").as_bytes(), 0)
     }
 
     /// The process that has the lock, and since when.
@@ -143,5 +159,29 @@ impl Place {
         let (pid, started) = self.holder()?;
         let known = self.read().filter(|state| state.pid == pid);
         Some(known.unwrap_or(WatchState { pid, started, ..WatchState::default() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No room for a second file: here nothing can be made in its folder.
+    #[test]
+    fn what_cannot_be_replaced_is_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { file: dir.path().join("state"), lock: dir.path().join("lock") };
+        let told = |error: &str| WatchState {
+            v: VERSION,
+            last_error: Some(error.to_string()),
+            ..WatchState::default()
+        };
+        place.write(&told("a long story")).unwrap();
+        std::fs::create_dir(dir.path().join("state.new")).unwrap();
+        std::fs::write(dir.path().join("state.new/in-the-way"), "").unwrap();
+        for error in ["short", "and an even longer story than that"] {
+            place.write(&told(error)).unwrap();
+            assert!(place.says(&told(error)), "{:?}", place.read());
+        }
     }
 }
