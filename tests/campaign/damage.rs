@@ -113,5 +113,5 @@ fn play(seed: u64, rounds: u64) {
 
 #[test]
 fn what_is_damaged_is_said_and_nothing_is_made_anew() {
-    plays_of("AUWAI_CAMPAIGN", "damage", (16, 100), play);
+    plays_of("AUWAI_CAMPAIGN", "damage", (10, 100), play);
 }

@@ -11,7 +11,7 @@ use crate::support::site::Site;
 
 /// How much more room each try has, in bytes.
 fn step() -> u64 {
-    if std::env::var_os("AUWAI_CAMPAIGN_LONG").is_some() { 4096 } else { 45_056 }
+    if std::env::var_os("AUWAI_CAMPAIGN_LONG").is_some() { 4096 } else { 61_440 }
 }
 
 /// A site whose folder to work in is a disk of its own, which goes first.

@@ -254,5 +254,5 @@ fn play(seed: u64, turns: u64) {
 
 #[test]
 fn the_ledger_says_what_was_delivered() {
-    plays_of("AUWAI_CAMPAIGN", "model", (40, 100), play);
+    plays_of("AUWAI_CAMPAIGN", "model", (26, 100), play);
 }
