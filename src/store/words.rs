@@ -52,7 +52,10 @@ fn is_damage(cause: &rusqlite::Error) -> bool {
         cause,
         E::FromSqlConversionFailure(..) | E::InvalidColumnType(..) | E::Utf8Error(..)
     );
-    torn || matches!(cause, E::SqlInputError { .. })
+    // Our statements are right: what they do not find is not what a migration made.
+    let lacks =
+        cause.sqlite_error().is_some_and(|e| e.extended_code == rusqlite::ffi::SQLITE_ERROR);
+    torn || lacks || matches!(cause, E::SqlInputError { .. })
 }
 
 /// The error for a database that another process holds for too long.

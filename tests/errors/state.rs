@@ -81,6 +81,17 @@ fn a_damaged_ledger_is_named_and_left_alone() {
 }
 
 #[test]
+fn a_ledger_without_one_of_its_tables_is_damaged() {
+    for (ledger, table) in LEDGERS.into_iter().zip(["files", "counters"]) {
+        let site = read_in_part();
+        site.ask(ledger, &format!("DROP TABLE {table}"));
+        let told = site.run(&["verify"]).expect_code(3);
+        assert!(told.err.contains("is damaged"), "{}", told.err);
+        assert!(told.err.contains("hint: it is never rebuilt"), "{}", told.err);
+    }
+}
+
+#[test]
 fn a_damaged_ledger_says_what_to_do() {
     let damages = LEDGERS.map(|ledger| {
         let site = read_in_part();

@@ -107,13 +107,8 @@ impl Site {
 
     /// Runs a shell script with the programs on the path.
     pub fn sh(&self, script: &str) -> Told {
-        self.sh_in("w", script)
-    }
-
-    /// The same in another folder of the place.
-    pub fn sh_in(&self, folder: &str, script: &str) -> Told {
         let mut sh = self.command("bash");
-        sh.args(["-c", script]).current_dir(self.path(folder));
+        sh.args(["-c", script]);
         tell(sh)
     }
 
