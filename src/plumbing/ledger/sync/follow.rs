@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use super::backoff::Backoff;
 use super::input::{Change, Input, Taken};
 use super::keeper::Keeper;
+use super::report::{ENDED, Report};
 use crate::cli::{Io, Signals};
 use crate::error::{Error, Kind, Result};
-use crate::plumbing::ledger::flush;
 use crate::record;
 
 /// Events that no batch ends are taken when nothing has come for so long.
@@ -33,8 +33,9 @@ pub fn run(keeper: Keeper, max_files: usize, io: &mut Io<'_>) -> Result<()> {
     let (signals, stop) = Signals::catch_and_wake()?;
     let input = Input::read(rustix::stdio::stdin(), wake, max_files)?;
     let todo = Todo::default();
-    let backoff = Backoff::default();
-    let mut follow = Follow { keeper, input, woken, signals, stop, max_files, todo, backoff };
+    let (backoff, report) = (Backoff::default(), Report::default());
+    let mut follow =
+        Follow { keeper, input, woken, signals, stop, max_files, todo, backoff, report };
     let done = follow.run(io);
     if done.as_ref().is_err_and(|error| error.kind() == Kind::Closed) {
         follow.keeper.end(io.world)?;
@@ -52,6 +53,7 @@ struct Follow {
     max_files: usize,
     todo: Todo,
     backoff: Backoff,
+    report: Report,
 }
 
 /// What is to be done, and when.
@@ -80,7 +82,9 @@ impl Follow {
             if end.is_some() || self.todo.due.is_some_and(|due| due <= Instant::now()) {
                 self.work(io)?;
             }
+            self.report.say(io)?;
             if let Some(end) = end {
+                self.report.say_last(&self.stop, io)?;
                 return self.finish(end, io);
             }
         }
@@ -97,13 +101,13 @@ impl Follow {
         let mut fds = [
             PollFd::new(&self.woken, PollFlags::IN),
             PollFd::new(&self.stop, PollFlags::IN),
-            PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty()),
+            PollFd::from_borrowed_fd(stdout.as_fd(), self.report.wanted()),
         ];
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Error::io("wait for", "standard input", &e.into())),
         }
-        let gone = fds[2].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+        let gone = fds[2].revents().intersects(ENDED);
         let _ = self.woken.read(&mut [0; 64]);
         Ok(!gone)
     }
@@ -172,7 +176,8 @@ impl Follow {
                     self.backoff.note(Instant::now());
                 }
                 self.done(&sync);
-                record::write(io.out, &sync).and_then(|()| flush(io.out))
+                self.report.add(sync);
+                Ok(())
             }
             Err(error) => self.fail(error, io),
         }
