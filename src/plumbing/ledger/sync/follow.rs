@@ -19,9 +19,6 @@ use crate::record;
 /// Events that no batch ends are taken when nothing has come for so long.
 const REST: Duration = Duration::from_millis(100);
 
-/// After a failure it is tried again, first so soon, then ever later, at most this late.
-const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
-
 /// Follows standard input to its end.
 ///
 /// # Errors
@@ -64,8 +61,6 @@ struct Todo {
     since: Option<Instant>,
     /// When the change may be done.
     due: Option<Instant>,
-    /// How often doing it has failed.
-    failures: u32,
     /// What is to be looked at once more, and when.
     again: Option<(Change, Instant)>,
 }
@@ -154,6 +149,10 @@ impl Follow {
     }
 
     fn settle(&mut self, now: Instant, io: &mut Io<'_>) -> Result<()> {
+        if self.backoff.failing() {
+            // All is tried again when that is due, and this with it.
+            return Ok(());
+        }
         match self.keeper.wants_scan(&self.todo.change) {
             Ok(full) => {
                 self.todo.change.all |= full;
@@ -172,6 +171,7 @@ impl Follow {
         let signals = &self.signals;
         match self.keeper.round(&self.todo.change, &mut || signals.obey(), io) {
             Ok(sync) => {
+                self.backoff.succeed();
                 if sync.mode == record::SyncMode::Full {
                     self.backoff.note(Instant::now());
                 }
@@ -179,7 +179,12 @@ impl Follow {
                 self.report.add(sync);
                 Ok(())
             }
-            Err(error) => self.fail(error, io),
+            Err(error) => {
+                if self.todo.change.all {
+                    self.backoff.note(Instant::now());
+                }
+                self.fail(error, io)
+            }
         }
     }
 
@@ -203,10 +208,8 @@ impl Follow {
             io.say("auwai-ledger", &format!("{error}; it is tried again"));
             error.hints().iter().for_each(|hint| io.hint(hint));
         }
-        let delay = AGAIN.0.saturating_mul(2u32.saturating_pow(self.todo.failures)).min(AGAIN.1);
-        self.todo.failures = self.todo.failures.saturating_add(1);
         self.todo.change.all = true;
-        self.todo.due = Some(Instant::now() + delay);
+        self.todo.due = Some(self.backoff.fail(Instant::now()));
         Ok(())
     }
 
@@ -216,7 +219,7 @@ impl Follow {
             self.keeper.failed(error)?;
             return end;
         }
-        if self.todo.failures > 0 {
+        if self.backoff.failing() {
             let message = "the input ended before the index could be brought up to date";
             return Err(Error::failed("behind", message).hint("scan the tree: `auwai index`"));
         }
