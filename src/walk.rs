@@ -13,7 +13,7 @@ mod queue;
 mod revisit;
 mod visit;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use crate::admit::{Policy, Rule};
 use crate::error::Result;
@@ -111,13 +111,13 @@ pub fn walk(
     threads: usize,
     sink: &(dyn Fn(Vec<Entry>) + Sync),
 ) -> Result<Summary> {
-    let dirty = AtomicBool::new(false);
+    let differing = OnceLock::new();
     let queue = queue::Queue::new(vec![Job::root(policy)?]);
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(|| Visitor::new(policy, sink, &queue, &dirty).run());
+            scope.spawn(|| Visitor::new(policy, sink, &queue, &differing).run());
         }
-        Visitor::new(policy, sink, &queue, &dirty).run();
+        Visitor::new(policy, sink, &queue, &differing).run();
     });
-    Ok(Summary { dirty: dirty.load(Ordering::Relaxed) })
+    Ok(Summary { dirty: differing.get().is_some() })
 }

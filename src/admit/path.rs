@@ -67,6 +67,13 @@ impl Policy {
         self.find(path).0.is_some_and(|entry| self.is_dirty(entry, now))
     }
 
+    /// The path of a tracked entry; a hostile index has entries that have none.
+    pub fn path_of_entry(&self, entry: usize) -> Option<RepoPath> {
+        let below_top = self.tracked().path(entry).strip_prefix(self.top_path())?;
+        let path = below_top.strip_prefix(b"/").unwrap_or(below_top);
+        RepoPath::new(path.strip_suffix(b"/").unwrap_or(path))
+    }
+
     /// The entry of exactly this path, and those below it.
     fn find(&self, path: &RepoPath) -> (Option<usize>, Range<usize>) {
         let mut full = self.top_path().to_vec();

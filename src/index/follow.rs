@@ -30,7 +30,7 @@ pub struct Follower {
     stale: bool,
     /// Git's index may be another since it was last compared with the tree.
     recompare: bool,
-    /// A path that differs from git's index, or that has something below it that does.
+    /// A path that differs from git's index.
     differing: Option<RepoPath>,
     links: Links,
 }
@@ -97,13 +97,13 @@ impl Follower {
         self.stale = true;
         self.reopen()?;
         let sync = scan::scan(&self.root, &self.policy, ledger, turn, options, progress)?;
-        self.links = Links::of(ledger)?;
+        self.links = Links::default();
         (self.stale, self.recompare, self.differing) = (false, false, None);
         Ok(sync)
     }
 
     /// Brings some paths up to date, and what is noted of git's state. Where an ignore file has
-    /// changed, this is all of its folder.
+    /// changed, this is all of its folder. `progress` is called at least once a path.
     ///
     /// # Errors
     /// As [`super::sync`].
@@ -113,13 +113,15 @@ impl Follower {
         turn: &Turn,
         changed: &BTreeSet<RepoPath>,
         options: &Options<'_>,
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<Sync> {
         let folder = |path: &RepoPath| path.parent().filter(|_| is_rule_file(path));
         let paths = changed.iter().map(|path| folder(path).unwrap_or_else(|| path.clone()));
         let paths = paths.collect();
-        let synced = sync::sync(&self.policy, ledger, turn, &paths, &mut self.links, options)?;
+        let links = &mut self.links;
+        let synced = sync::sync(&self.policy, ledger, turn, &paths, links, options, progress)?;
         let head = admit::head(&self.root);
-        let dirty = self.policy.in_git() && self.is_dirty(ledger, synced.dirty)?;
+        let dirty = self.policy.in_git() && self.is_dirty(ledger, synced.differing)?;
         note_git(ledger, &self.policy, head.as_deref(), dirty)?;
         self.recompare = false;
         Ok(synced.sync)
@@ -145,7 +147,7 @@ impl Follower {
     }
 
     fn differs(&self, path: &RepoPath) -> Result<bool> {
-        Ok(walk::revisit(&self.policy, path, &|_| {})?.dirty)
+        Ok(walk::revisit(&self.policy, path, &|_| {})?.differing.is_some())
     }
 
     /// A path that differs, by the stat data that the ledger has; what it has none of is looked at.

@@ -1,11 +1,15 @@
 //! Files that have several names. A change through one name is told of that name alone, and is a
 //! change of all of them.
+//!
+//! The names are read from the ledger once for all files that have several in it, and once more when
+//! a file is met that has several, but had not then. Between, the rounds keep them: who looks at a
+//! path notes what it leads to.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::stat;
 use crate::error::Result;
@@ -16,25 +20,15 @@ use crate::walk::{Entry, Kind};
 /// Device and inode.
 type Inode = (u64, u64);
 
-/// The files that several paths of a ledger lead to, or once did.
+/// The keys of the paths that lead to a file.
+type Names = FxHashMap<Inode, FxHashSet<Box<[u8]>>>;
+
+/// The names of the files that have several, and perhaps of some that had: read from the ledger
+/// when they are first asked for, since a scan after a scan needs none of them.
 #[derive(Debug, Default)]
-pub struct Links(FxHashSet<Inode>);
+pub struct Links(Option<Names>);
 
 impl Links {
-    /// Those of a ledger.
-    ///
-    /// # Errors
-    /// The ledger's.
-    pub fn of(ledger: &Ledger) -> Result<Links> {
-        let (mut once, mut links) = (FxHashSet::default(), Links::default());
-        for inode in ledger.known()?.iter().filter_map(|(_, row)| inode(row)) {
-            if !once.insert(inode) {
-                links.0.insert(inode);
-            }
-        }
-        Ok(links)
-    }
-
     /// The other paths of the files that were, or are now, at the paths that were looked at.
     ///
     /// # Errors
@@ -46,18 +40,68 @@ impl Links {
         known: &KnownRows,
         entries: &[Entry],
     ) -> Result<BTreeSet<RepoPath>> {
-        let inodes = known.iter().filter_map(|(_, row)| inode(row));
-        let mut wanted: FxHashSet<Inode> = inodes.filter(|inode| self.0.contains(inode)).collect();
-        wanted.extend(entries.iter().filter_map(|entry| linked(root, entry)));
-        if wanted.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        self.0.extend(&wanted);
-        let rows = ledger.known()?;
-        let rows = rows.iter().filter(|(key, _)| known.get(key).is_none());
-        let rows = rows.filter(|(_, row)| inode(row).is_some_and(|inode| wanted.contains(&inode)));
-        Ok(rows.filter_map(|(key, _)| RepoPath::from_key(key)).collect())
+        let names = match &mut self.0 {
+            Some(names) => names,
+            unread => unread.insert(names_of(ledger, &shared(ledger)?)?),
+        };
+        let linked: Vec<(Inode, &Entry)> =
+            entries.iter().filter_map(|entry| Some((linked(root, entry)?, entry))).collect();
+        let now = linked.iter().map(|(inode, _)| *inode);
+        let unmet = now.clone().filter(|inode| !names.contains_key(inode)).collect();
+        names.extend(names_of(ledger, &unmet)?);
+        let before = known.iter().filter_map(|(_, row)| inode(row));
+        let inodes: FxHashSet<Inode> = before.chain(now).collect();
+        let all = inodes.iter().filter_map(|inode| names.get(inode)).flatten();
+        let others = all.filter(|key| known.get(key).is_none());
+        let others = others.filter_map(|key| RepoPath::from_key(key)).collect();
+        follow(names, known, &linked);
+        Ok(others)
     }
+}
+
+/// Takes the names that the rows say out, and those that the entries say in.
+fn follow(names: &mut Names, known: &KnownRows, linked: &[(Inode, &Entry)]) {
+    let before = || known.iter().filter_map(|(key, row)| Some((inode(row)?, key)));
+    for (inode, key) in before() {
+        if let Some(keys) = names.get_mut(&inode) {
+            keys.remove(key);
+        }
+    }
+    for (inode, entry) in linked {
+        names.entry(*inode).or_default().insert(entry.path.to_key().into());
+    }
+    for (inode, _) in before() {
+        if names.get(&inode).is_some_and(FxHashSet::is_empty) {
+            names.remove(&inode);
+        }
+    }
+}
+
+/// The files of a ledger that have several paths in it.
+fn shared(ledger: &Ledger) -> Result<FxHashSet<Inode>> {
+    let (mut once, mut shared) = (FxHashSet::default(), FxHashSet::default());
+    ledger.each_stat(|_, bytes| {
+        let stat = stat::from_bytes(bytes);
+        if !once.insert((stat.dev, stat.ino)) {
+            shared.insert((stat.dev, stat.ino));
+        }
+    })?;
+    Ok(shared)
+}
+
+/// The paths that a ledger has of these files; of none it asks nothing.
+fn names_of(ledger: &Ledger, wanted: &FxHashSet<Inode>) -> Result<Names> {
+    let mut names = Names::default();
+    if !wanted.is_empty() {
+        ledger.each_stat(|key, bytes| {
+            let stat = stat::from_bytes(bytes);
+            let inode = (stat.dev, stat.ino);
+            if wanted.contains(&inode) {
+                names.entry(inode).or_default().insert(key.into());
+            }
+        })?;
+    }
+    Ok(names)
 }
 
 fn inode(row: &Known) -> Option<Inode> {

@@ -12,7 +12,7 @@ use super::stat::Young;
 use super::write::Writer;
 use crate::admit::Policy;
 use crate::error::Result;
-use crate::record::{self, RepoPath, SyncMode};
+use crate::record::{self, Progress, RepoPath, SyncMode};
 use crate::store::ledger::{KnownRows, Ledger, Turn};
 use crate::walk::{self, Entry};
 
@@ -21,9 +21,8 @@ use crate::walk::{self, Entry};
 pub struct Synced {
     /// The record of it.
     pub sync: record::Sync,
-    /// In git: one of the paths looked at that differs, or has something below it that differs,
-    /// from git's index.
-    pub dirty: Option<RepoPath>,
+    /// In git: a path that was looked at and differs from git's index.
+    pub differing: Option<RepoPath>,
 }
 
 /// Brings `paths`, all below them, and the other names of the files there up to date. The ledger
@@ -38,22 +37,22 @@ pub fn sync(
     paths: &BTreeSet<RepoPath>,
     links: &mut Links,
     options: &Options<'_>,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Synced> {
     let folder = open_root(policy.root_path())?;
     let tokenizer = settled_tokenizer(ledger)?;
-    let mut look = Look::at_all(paths, policy, ledger)?;
+    let mut look = Look::at_all(paths, policy, ledger, progress)?;
     let mut known = look.known(ledger)?;
     let mut all = links.others(ledger, policy.root_path(), &known, &look.entries)?;
     if !all.is_empty() {
         all.extend(paths.iter().cloned());
-        look = Look::at_all(&all, policy, ledger)?;
+        look = Look::at_all(&all, policy, ledger, progress)?;
         known = look.known(ledger)?;
     }
     let (young, unchanged) = (Young::at(options.now), AtomicU64::new(0));
     let work = Work { root: &folder, tokenizer, young, anew: false, unchanged };
     let threads = options.threads.min(look.entries.len());
-    let mut progress = |_| {};
-    let mut writer = Writer::new(ledger, false, &mut progress);
+    let mut writer = Writer::new(ledger, false, progress);
     let entries = look.entries;
     let source = |sink: &(dyn Fn(Vec<Entry>) + Sync)| {
         sink(entries);
@@ -61,7 +60,7 @@ pub fn sync(
     };
     refresh(&work, threads, source, |_| Ok(known), &mut writer)?;
     let sync = writer.finish(SyncMode::Incremental, options)?;
-    Ok(Synced { sync, dirty: look.dirty })
+    Ok(Synced { sync, differing: look.differing })
 }
 
 /// What was found at some paths, each looked at once.
@@ -70,13 +69,21 @@ struct Look {
     entries: Vec<Entry>,
     /// What the entries account for: in the order of the tree, none within another.
     covered: Vec<RepoPath>,
-    dirty: Option<RepoPath>,
+    differing: Option<RepoPath>,
 }
 
 impl Look {
-    fn at_all(paths: &BTreeSet<RepoPath>, policy: &Policy, ledger: &Ledger) -> Result<Look> {
+    fn at_all(
+        paths: &BTreeSet<RepoPath>,
+        policy: &Policy,
+        ledger: &Ledger,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Look> {
         let mut look = Look::default();
-        paths.iter().try_for_each(|path| look.at(path, policy, ledger))?;
+        for path in paths {
+            progress(Progress { files: 0, bytes: 0, of_files: None });
+            look.at(path, policy, ledger)?;
+        }
         Ok(look)
     }
 
@@ -96,9 +103,7 @@ impl Look {
             self.entries.retain(|entry| !entry.path.is_within(&revisit.covered));
         }
         self.entries.extend(found.into_inner().unwrap_or_else(PoisonError::into_inner));
-        if revisit.dirty {
-            self.dirty = Some(revisit.covered.clone());
-        }
+        self.differing = revisit.differing.or(self.differing.take());
         self.covered.push(revisit.covered);
         Ok(())
     }

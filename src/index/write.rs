@@ -26,6 +26,8 @@ pub struct Writer<'a> {
     of_files: Option<u64>,
     bytes: u64,
     chunks: usize,
+    /// The ledger has been given memory for bulk work.
+    roomy: bool,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -35,7 +37,7 @@ impl<'a> Writer<'a> {
         let batch = Batch { anew, ..Batch::default() };
         let sum = Changes::default();
         let (files, bytes, chunks, of_files) = (0, 0, 0, None);
-        Writer { ledger, batch, sum, files, of_files, bytes, chunks, progress }
+        Writer { ledger, batch, sum, files, of_files, bytes, chunks, roomy: false, progress }
     }
 
     /// What is being written.
@@ -79,6 +81,7 @@ impl<'a> Writer<'a> {
             return Ok(());
         }
         // There is more than one: the tables' pages are worth keeping.
+        self.roomy = true;
         self.ledger.make_room()?;
         self.write()
     }
@@ -101,14 +104,14 @@ impl<'a> Writer<'a> {
 
     /// Moves the reads of what has vanished, and tells what was done.
     pub fn finish(self, mode: SyncMode, options: &Options<'_>) -> Result<Sync> {
-        let changed = self.sum != Changes::default();
         // Also when nothing has changed: the last scan may have been killed before this.
         let kept_reads = self.ledger.move_reads(options.at)?;
-        if changed || self.ledger.meta("scanned")?.is_none() {
+        let news = self.sum != Changes::default() || self.ledger.meta("scanned")?.is_none();
+        if news {
             self.ledger.set_meta(&[("scanned", options.at), ("anew", "0")])?;
-            if mode == SyncMode::Full {
-                self.ledger.checkpoint()?;
-            }
+        }
+        if self.roomy || news && mode == SyncMode::Full {
+            self.ledger.checkpoint()?;
         }
         Ok(Sync {
             repo: options.name.to_string(),

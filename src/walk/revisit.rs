@@ -6,8 +6,7 @@
 //! itself, the way ends: what the walk says there accounts for all below.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno as Code;
 
@@ -26,9 +25,9 @@ pub struct Revisit {
     /// The path that was asked for, or the one above it at which the way ended. What was not among
     /// the entries is not there, at it and below it.
     pub covered: RepoPath,
-    /// In git: whether a tracked file at it or below it differs from git's index by its stat data,
-    /// or is absent.
-    pub dirty: bool,
+    /// In git: a tracked file, at it or below it, that differs from git's index by its stat data, or
+    /// is absent.
+    pub differing: Option<RepoPath>,
 }
 
 /// Looks at `path` and all below it, handing the entries to `sink` in batches, in no order. Fails
@@ -38,11 +37,13 @@ pub fn revisit(
     path: &RepoPath,
     sink: &(dyn Fn(Vec<Entry>) + Sync),
 ) -> Result<Revisit> {
-    let (dirty, queue) = (AtomicBool::new(false), Queue::new(Vec::new()));
-    let mut visitor = Visitor::new(policy, sink, &queue, &dirty);
+    let (differing, queue) = (OnceLock::new(), Queue::new(Vec::new()));
+    let mut visitor = Visitor::new(policy, sink, &queue, &differing);
     let covered = visitor.go_to(open_root(policy)?, path);
     visitor.run();
-    Ok(Revisit { covered, dirty: dirty.load(Ordering::Relaxed) })
+    let path = |at: &usize| policy.path_of_entry(*at).unwrap_or_else(|| covered.clone());
+    let differing = differing.get().map(path);
+    Ok(Revisit { covered, differing })
 }
 
 impl Visitor<'_> {

@@ -1,8 +1,7 @@
 //! One directory: list it, judge every name, hand on what is below.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::FileType;
 use rustix::io::Errno as Code;
@@ -31,22 +30,22 @@ pub struct Visitor<'a> {
     tracked: &'a Tracked,
     sink: &'a (dyn Fn(Vec<Entry>) + Sync),
     queue: &'a Queue<Job>,
-    dirty: &'a AtomicBool,
+    differing: &'a OnceLock<usize>,
     batch: Vec<Entry>,
     jobs: Vec<Job>,
 }
 
 impl<'a> Visitor<'a> {
-    /// Ready to run.
+    /// Ready to run; `differing` gets a tracked entry that differs from git's index.
     pub fn new(
         policy: &'a Policy,
         sink: &'a (dyn Fn(Vec<Entry>) + Sync),
         queue: &'a Queue<Job>,
-        dirty: &'a AtomicBool,
+        differing: &'a OnceLock<usize>,
     ) -> Self {
         let tracked = policy.tracked();
         let (batch, jobs) = (Vec::with_capacity(BATCH), Vec::new());
-        Visitor { policy, tracked, sink, queue, dirty, batch, jobs }
+        Visitor { policy, tracked, sink, queue, differing, batch, jobs }
     }
 
     /// Takes jobs until none is left.
@@ -285,8 +284,8 @@ impl<'a> Visitor<'a> {
     }
 
     fn compare(&self, entry: usize, now: Option<&Stat>) {
-        if !self.dirty.load(Ordering::Relaxed) && self.policy.is_dirty(entry, now) {
-            self.dirty.store(true, Ordering::Relaxed);
+        if self.differing.get().is_none() && self.policy.is_dirty(entry, now) {
+            let _ = self.differing.set(entry);
         }
     }
 

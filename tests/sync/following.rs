@@ -88,6 +88,11 @@ impl Following {
         sync
     }
 
+    /// The pipe that it writes to.
+    pub fn output(&self) -> &ChildStdout {
+        self.output.as_ref().unwrap().get_ref()
+    }
+
     /// Ends its input.
     pub fn hang_up(&mut self) {
         self.input = None;

@@ -124,7 +124,7 @@ fn case(seed: u64) {
         let changed = std::mem::take(&mut edits.changed);
         let sync = match follower.wants_scan(&synced, &changed).unwrap() {
             true => follower.scan(&mut synced, &held, &options(), &mut |_| {}).unwrap(),
-            false => follower.sync(&mut synced, &held, &changed, &options()).unwrap(),
+            false => follower.sync(&mut synced, &held, &changed, &options(), &mut |_| {}).unwrap(),
         };
         let scan = scan_other(&mut scanned);
         let told = |sync: &auwai::record::Sync| {
@@ -146,4 +146,26 @@ fn case(seed: u64) {
 #[test]
 fn a_ledger_that_follows_is_as_good_as_a_fresh_one() {
     cases(40, case);
+}
+
+/// The other names of a file were known only after a scan of the same process.
+#[test]
+fn a_name_that_goes_is_a_change_of_the_others_also_without_a_scan_before() {
+    let sandbox = Sandbox::empty();
+    let root = sandbox.root();
+    let around = Surroundings::from_vars(sandbox.vars());
+    std::fs::write(root.join("a"), "text\n").unwrap();
+    std::fs::hard_link(root.join("a"), root.join("b")).unwrap();
+    let mut ledger = Ledger::open_or_create(&sandbox.home("synced")).unwrap();
+    let held = turn(&ledger);
+    scan(&root, &policy(&sandbox, &root), &mut ledger, &held, &options(), &mut |_| {}).unwrap();
+    let mut follower = Follower::open(&root, around, &[]).unwrap();
+    follower.wants_scan(&ledger, &Default::default()).unwrap();
+    std::fs::remove_file(root.join("a")).unwrap();
+    let changed = [auwai::record::RepoPath::new("a").unwrap()].into();
+    let mut alive = 0;
+    follower.sync(&mut ledger, &held, &changed, &options(), &mut |_| alive += 1).unwrap();
+    assert_eq!(said(&ledger), fresh(&sandbox, &root, &sandbox.home("fresh")));
+    // It is asked whether to go on, for each path of both looks.
+    assert_eq!(alive, 3);
 }

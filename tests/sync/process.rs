@@ -209,6 +209,33 @@ fn a_signal_ends_it_as_a_signal() {
     assert!(state(&site)["ended"].is_string());
 }
 
+/// The index stood still, and no signal ended it, for as long as its own record could not be written.
+#[test]
+fn the_index_follows_also_while_nobody_takes_what_is_said() {
+    let site = site();
+    let mut following = Following::ready(&site, &[]);
+    rustix::pipe::fcntl_setpipe_size(following.output(), 4096).unwrap();
+    let mut rounds = 0;
+    while rounds < 60 {
+        following.event("a.txt");
+        rounds = following.batch();
+        let done = || state(&site)["last_batch"]["n"] == rounds;
+        wait_until("the batch", done);
+    }
+    site.write("r/late.txt", "late\n");
+    following.event("late.txt");
+    let last = following.batch();
+    wait_until("the last batch", || state(&site)["last_batch"]["n"] == last);
+    assert!(paths(&site).contains("late.txt"));
+    let mut heard = following.heard();
+    while heard["batch"] != last {
+        heard = following.heard();
+    }
+    assert_eq!(heard["files"], 1);
+    signal(&following, rustix::process::Signal::TERM);
+    assert_eq!(following.end().0.signal(), Some(signal_hook::consts::SIGTERM));
+}
+
 #[test]
 fn once_scans_and_ends() {
     let site = site();

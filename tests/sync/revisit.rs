@@ -50,6 +50,12 @@ fn case(seed: u64) {
                 |name: &Vec<u8>| RepoPath::new(name.clone()).unwrap().is_within(&told.covered);
             let found = found.into_inner().unwrap();
             assert!(found.keys().all(is_covered), "{told:?}: {found:?}");
+            // The next look goes to that path alone.
+            if let Some(path) = told.differing {
+                assert!(path.is_within(&told.covered), "{path:?}");
+                let stat = found.get(path.as_bytes()).and_then(|entry| entry.2);
+                assert!(policy.differs(&path, stat.as_ref()), "{path:?}");
+            }
             map.retain(|name, _| !is_covered(name));
             map.extend(found);
         }

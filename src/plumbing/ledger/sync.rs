@@ -5,6 +5,7 @@ mod barrier;
 mod follow;
 mod input;
 mod keeper;
+mod report;
 pub mod state;
 
 use std::time::Duration;
@@ -26,7 +27,8 @@ use crate::record;
 /// `barrier` says that somebody waits: what is put off is done now. The index is then what a scan
 /// would make it, and a missing one is made.
 ///
-/// Writes one `sync` record a round. Ends when the input ends, when the reader of its output has
+/// Writes one `sync` record a round; rounds that end while nobody takes what is written are told as
+/// one. Ends when the input ends, when the reader of its output has
 /// gone, or by a signal; what goes wrong in between is told and tried again. One process at a time
 /// keeps a repository's index: a second one ends with 3.
 #[derive(Debug, Clone, clap::Args)]

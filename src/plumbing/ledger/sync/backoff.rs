@@ -1,5 +1,6 @@
 //! How often the whole tree is scanned: at once at first, ever more rarely when asked again and
-//! again, and at once again after a time of quiet. What somebody waits for is put off less.
+//! again, and at once again after a time of quiet. What has failed is tried again ever later, whatever
+//! else is asked. What somebody waits for is put off less.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,9 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Scans that somebody waits for are this far apart, where they would have been put off.
 const WAITED_FOR: Duration = Duration::from_secs(1);
 
+/// After a failure it is tried again, first so soon, then ever later, at most this late.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(250), LONGEST);
+
 /// When the next scan may begin.
 #[derive(Debug, Default)]
 pub struct Backoff {
@@ -19,11 +23,16 @@ pub struct Backoff {
     last: Option<Instant>,
     /// When one was last brought forward.
     forward: Option<Instant>,
+    /// How often it has failed since it last went well.
+    failures: u32,
+    /// When what has failed is tried again.
+    again: Option<Instant>,
 }
 
 impl Backoff {
     /// A scan is wanted: when it may begin.
     pub fn ask(&mut self, now: Instant) -> Instant {
+        let now = self.again.map_or(now, |again| now.max(again));
         let Some(last) = self.last else { return now };
         if now.duration_since(last) >= LONGEST {
             self.scans = 0;
@@ -44,7 +53,24 @@ impl Backoff {
         at
     }
 
-    /// A scan has ended.
+    /// It has failed: when it is tried again.
+    pub fn fail(&mut self, now: Instant) -> Instant {
+        let delay = AGAIN.0.saturating_mul(2u32.saturating_pow(self.failures)).min(AGAIN.1);
+        self.failures = self.failures.saturating_add(1);
+        *self.again.insert(now + delay)
+    }
+
+    /// It has gone well.
+    pub fn succeed(&mut self) {
+        (self.failures, self.again) = (0, None);
+    }
+
+    /// Whether it has failed, and not gone well since.
+    pub fn failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// A scan has ended, well or not.
     pub fn note(&mut self, now: Instant) {
         self.scans = self.scans.saturating_add(1);
         self.last = Some(now);
@@ -67,6 +93,27 @@ mod tests {
             now += Duration::from_millis(10);
         }
         assert_eq!(begun, [0, 10, 20, 120, 320, 720]);
+    }
+
+    /// A full disk below a busy tree was one scan for every batch.
+    #[test]
+    fn what_fails_is_tried_ever_more_rarely_whatever_comes_in_between() {
+        let (mut backoff, start) = (Backoff::default(), Instant::now());
+        let (mut now, mut begun) = (start, Vec::new());
+        while now < start + Duration::from_secs(30) {
+            if backoff.ask(now) <= now {
+                begun.push(now.duration_since(start).as_millis());
+                backoff.note(now);
+                assert_eq!(backoff.fail(now), backoff.ask(now));
+            }
+            now += Duration::from_millis(10);
+        }
+        assert_eq!(begun, [0, 250, 750, 1750, 3750, 7750, 15_750, 25_750]);
+        assert!(backoff.failing());
+        backoff.succeed();
+        assert!(!backoff.failing());
+        now += LONGEST;
+        assert_eq!(backoff.ask(now), now);
     }
 
     /// Somebody who waited had to wait out the storm of before.

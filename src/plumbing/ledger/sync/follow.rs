@@ -11,16 +11,13 @@ use rustix::io::Errno;
 use super::backoff::Backoff;
 use super::input::{Change, Input, Taken};
 use super::keeper::Keeper;
+use super::report::{ENDED, Report};
 use crate::cli::{Io, Signals};
 use crate::error::{Error, Kind, Result};
-use crate::plumbing::ledger::flush;
 use crate::record;
 
 /// Events that no batch ends are taken when nothing has come for so long.
 const REST: Duration = Duration::from_millis(100);
-
-/// After a failure it is tried again, first so soon, then ever later, at most this late.
-const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(10));
 
 /// Follows standard input to its end.
 ///
@@ -33,8 +30,9 @@ pub fn run(keeper: Keeper, max_files: usize, io: &mut Io<'_>) -> Result<()> {
     let (signals, stop) = Signals::catch_and_wake()?;
     let input = Input::read(rustix::stdio::stdin(), wake, max_files)?;
     let todo = Todo::default();
-    let backoff = Backoff::default();
-    let mut follow = Follow { keeper, input, woken, signals, stop, max_files, todo, backoff };
+    let (backoff, report) = (Backoff::default(), Report::default());
+    let mut follow =
+        Follow { keeper, input, woken, signals, stop, max_files, todo, backoff, report };
     let done = follow.run(io);
     if done.as_ref().is_err_and(|error| error.kind() == Kind::Closed) {
         follow.keeper.end(io.world)?;
@@ -52,6 +50,7 @@ struct Follow {
     max_files: usize,
     todo: Todo,
     backoff: Backoff,
+    report: Report,
 }
 
 /// What is to be done, and when.
@@ -62,8 +61,6 @@ struct Todo {
     since: Option<Instant>,
     /// When the change may be done.
     due: Option<Instant>,
-    /// How often doing it has failed.
-    failures: u32,
     /// What is to be looked at once more, and when.
     again: Option<(Change, Instant)>,
 }
@@ -80,7 +77,9 @@ impl Follow {
             if end.is_some() || self.todo.due.is_some_and(|due| due <= Instant::now()) {
                 self.work(io)?;
             }
+            self.report.say(io)?;
             if let Some(end) = end {
+                self.report.say_last(&self.stop, io)?;
                 return self.finish(end, io);
             }
         }
@@ -97,13 +96,13 @@ impl Follow {
         let mut fds = [
             PollFd::new(&self.woken, PollFlags::IN),
             PollFd::new(&self.stop, PollFlags::IN),
-            PollFd::from_borrowed_fd(stdout.as_fd(), PollFlags::empty()),
+            PollFd::from_borrowed_fd(stdout.as_fd(), self.report.wanted()),
         ];
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Error::io("wait for", "standard input", &e.into())),
         }
-        let gone = fds[2].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+        let gone = fds[2].revents().intersects(ENDED);
         let _ = self.woken.read(&mut [0; 64]);
         Ok(!gone)
     }
@@ -150,6 +149,10 @@ impl Follow {
     }
 
     fn settle(&mut self, now: Instant, io: &mut Io<'_>) -> Result<()> {
+        if self.backoff.failing() {
+            // All is tried again when that is due, and this with it.
+            return Ok(());
+        }
         match self.keeper.wants_scan(&self.todo.change) {
             Ok(full) => {
                 self.todo.change.all |= full;
@@ -168,13 +171,20 @@ impl Follow {
         let signals = &self.signals;
         match self.keeper.round(&self.todo.change, &mut || signals.obey(), io) {
             Ok(sync) => {
+                self.backoff.succeed();
                 if sync.mode == record::SyncMode::Full {
                     self.backoff.note(Instant::now());
                 }
                 self.done(&sync);
-                record::write(io.out, &sync).and_then(|()| flush(io.out))
+                self.report.add(sync);
+                Ok(())
             }
-            Err(error) => self.fail(error, io),
+            Err(error) => {
+                if self.todo.change.all {
+                    self.backoff.note(Instant::now());
+                }
+                self.fail(error, io)
+            }
         }
     }
 
@@ -198,10 +208,8 @@ impl Follow {
             io.say("auwai-ledger", &format!("{error}; it is tried again"));
             error.hints().iter().for_each(|hint| io.hint(hint));
         }
-        let delay = AGAIN.0.saturating_mul(2u32.saturating_pow(self.todo.failures)).min(AGAIN.1);
-        self.todo.failures = self.todo.failures.saturating_add(1);
         self.todo.change.all = true;
-        self.todo.due = Some(Instant::now() + delay);
+        self.todo.due = Some(self.backoff.fail(Instant::now()));
         Ok(())
     }
 
@@ -211,7 +219,7 @@ impl Follow {
             self.keeper.failed(error)?;
             return end;
         }
-        if self.todo.failures > 0 {
+        if self.backoff.failing() {
             let message = "the input ended before the index could be brought up to date";
             return Err(Error::failed("behind", message).hint("scan the tree: `auwai index`"));
         }

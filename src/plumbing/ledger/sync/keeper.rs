@@ -195,9 +195,10 @@ impl Keeper {
             now: (world.now)(),
             at: &at,
         };
+        let (ledger, paths, alive) = (&mut open.ledger, &change.paths, &mut |_| alive());
         let mut sync = match full {
-            true => self.follower.scan(&mut open.ledger, &turn, &options, &mut |_| alive())?,
-            false => self.follower.sync(&mut open.ledger, &turn, &change.paths, &options)?,
+            true => self.follower.scan(ledger, &turn, &options, alive)?,
+            false => self.follower.sync(ledger, &turn, paths, &options, alive)?,
         };
         sync.batch = change.batch;
         self.note(change, &sync, world)?;
