@@ -97,7 +97,7 @@ impl Follower {
         self.stale = true;
         self.reopen()?;
         let sync = scan::scan(&self.root, &self.policy, ledger, turn, options, progress)?;
-        self.links = Links::of(ledger)?;
+        self.links = Links::default();
         (self.stale, self.recompare, self.differing) = (false, false, None);
         Ok(sync)
     }

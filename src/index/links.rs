@@ -16,25 +16,12 @@ use crate::walk::{Entry, Kind};
 /// Device and inode.
 type Inode = (u64, u64);
 
-/// The files that several paths of a ledger lead to, or once did.
+/// The files that several paths of a ledger lead to, or once did: read from it when they are first
+/// asked for, since a scan after a scan needs none of them.
 #[derive(Debug, Default)]
-pub struct Links(FxHashSet<Inode>);
+pub struct Links(Option<FxHashSet<Inode>>);
 
 impl Links {
-    /// Those of a ledger.
-    ///
-    /// # Errors
-    /// The ledger's.
-    pub fn of(ledger: &Ledger) -> Result<Links> {
-        let (mut once, mut links) = (FxHashSet::default(), Links::default());
-        for inode in ledger.known()?.iter().filter_map(|(_, row)| inode(row)) {
-            if !once.insert(inode) {
-                links.0.insert(inode);
-            }
-        }
-        Ok(links)
-    }
-
     /// The other paths of the files that were, or are now, at the paths that were looked at.
     ///
     /// # Errors
@@ -46,18 +33,34 @@ impl Links {
         known: &KnownRows,
         entries: &[Entry],
     ) -> Result<BTreeSet<RepoPath>> {
+        let links = match &mut self.0 {
+            Some(links) => links,
+            unread => unread.insert(shared(ledger)?),
+        };
         let inodes = known.iter().filter_map(|(_, row)| inode(row));
-        let mut wanted: FxHashSet<Inode> = inodes.filter(|inode| self.0.contains(inode)).collect();
+        let mut wanted: FxHashSet<Inode> = inodes.filter(|inode| links.contains(inode)).collect();
         wanted.extend(entries.iter().filter_map(|entry| linked(root, entry)));
         if wanted.is_empty() {
             return Ok(BTreeSet::new());
         }
-        self.0.extend(&wanted);
+        links.extend(&wanted);
         let rows = ledger.known()?;
         let rows = rows.iter().filter(|(key, _)| known.get(key).is_none());
         let rows = rows.filter(|(_, row)| inode(row).is_some_and(|inode| wanted.contains(&inode)));
         Ok(rows.filter_map(|(key, _)| RepoPath::from_key(key)).collect())
     }
+}
+
+/// The files of a ledger that have several paths in it.
+fn shared(ledger: &Ledger) -> Result<FxHashSet<Inode>> {
+    let (mut once, mut shared) = (FxHashSet::default(), FxHashSet::default());
+    ledger.each_stat(|bytes| {
+        let stat = stat::from_bytes(bytes);
+        if !once.insert((stat.dev, stat.ino)) {
+            shared.insert((stat.dev, stat.ino));
+        }
+    })?;
+    Ok(shared)
 }
 
 fn inode(row: &Known) -> Option<Inode> {

@@ -152,6 +152,18 @@ impl Ledger {
         self.put_known("WHERE key = ?1 OR key >= ?2 AND key < ?3", bounds, all)
     }
 
+    /// Calls `each` with the stat data of every path that has some, in no order.
+    pub fn each_stat(&self, mut each: impl FnMut(&StatBytes)) -> Result<()> {
+        self.db.read(|c| {
+            let mut query = c.prepare_cached("SELECT stat FROM files WHERE stat IS NOT NULL")?;
+            let mut rows = query.query([])?;
+            while let Some(row) = rows.next()? {
+                each(&row.get(0)?);
+            }
+            Ok(())
+        })
+    }
+
     /// Puts every path with its stat data, or those that `filter` says, into `all`.
     fn put_known<const N: usize>(
         &self,
