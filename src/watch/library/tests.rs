@@ -1,3 +1,6 @@
+#![cfg(test)]
+//! What the adapter does with what the library says.
+
 use ::notify::event::RemoveKind;
 
 use super::*;
