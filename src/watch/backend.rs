@@ -252,6 +252,7 @@ impl Engine for Native {
         if all {
             self.check_mounts(out);
             self.tree.check_repository(out);
+            self.tree.check_controls(out);
         }
         let now = Instant::now();
         self.sweep_if_unsure(now);

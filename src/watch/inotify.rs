@@ -194,10 +194,10 @@ fn note(pending: &mut Pending, watch: i32, what: ReadFlags, name: Option<&[u8]>)
     pending.overflow |= what.contains(ReadFlags::QUEUE_OVERFLOW);
     pending.unmount |= what.contains(ReadFlags::UNMOUNT);
     if what.contains(ReadFlags::IGNORED) {
-        pending.ended.push(watch);
+        pending.ended.insert(watch);
     }
     if what.intersects(ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::UNMOUNT) {
-        pending.moved.push(watch);
+        pending.moved.insert(watch);
     }
     let Some(name) = name else { return };
     let came = ReadFlags::CREATE | ReadFlags::MOVED_TO | ReadFlags::DELETE | ReadFlags::MOVED_FROM;
@@ -213,7 +213,7 @@ impl Watches for Heart {
     }
 
     fn add_control(&self, dir: &Path) -> std::result::Result<i32, Errno> {
-        inotify::add_watch(&self.inotify, dir, NAMES | HOW)
+        inotify::add_watch(&self.inotify, dir, NAMES | SELF | HOW)
     }
 
     fn add_above(&self, dir: &Path) -> std::result::Result<i32, Errno> {

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// More names than this in one directory are not told one by one.
 const NAMES_OF_DIR: usize = 512;
@@ -24,6 +24,8 @@ pub struct Hint {
 impl Hint {
     /// Something came here.
     pub const CREATED: Hint = Hint { created: true, dir: false };
+    /// Something else may be here now, whatever it was.
+    pub const ANOTHER: Hint = Hint { created: true, dir: true };
     /// Something changed.
     pub const CHANGED: Hint = Hint { created: false, dir: false };
 }
@@ -50,9 +52,9 @@ pub struct Pending {
     /// Names that are dirty.
     pub dirs: FxHashMap<i32, Dirty>,
     /// Watches whose directory itself was moved or has gone.
-    pub moved: Vec<i32>,
+    pub moved: FxHashSet<i32>,
     /// Watches that the system has taken away.
-    pub ended: Vec<i32>,
+    pub ended: FxHashSet<i32>,
     /// The system lost events.
     pub overflow: bool,
     /// A file system was unmounted.

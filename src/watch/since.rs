@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use journal::{Journal, Told};
+use rustc_hash::FxHashSet;
 
 use super::change::{Change, Changes};
 use super::{survey, tree, visit};
@@ -131,21 +132,33 @@ impl Since {
 
     /// Takes in what is about to be told.
     pub fn apply(&mut self, changes: &[Change], policy: &Arc<Policy>) {
+        // A tree that is new is told directory by directory: the first look is at all of it.
+        let mut looked = FxHashSet::default();
         for change in changes {
             self.behind = true;
             match change {
-                Change::Event { op: EventOp::Remove, path, .. } => self.forget(Some(path)),
-                Change::Event { kind: EventKind::Dir, path, .. } => {
+                Change::Event { op: EventOp::Remove, path, .. } => {
+                    looked.clear();
                     self.forget(Some(path));
-                    self.look(policy, Some(path));
+                }
+                Change::Event { kind: EventKind::Dir, path, .. } => {
+                    if !is_within(&looked, path.as_bytes()) {
+                        self.look_again(policy, Some(path));
+                        looked.insert(path.as_bytes());
+                    }
                 }
                 Change::Event { path, stat, .. } => self.see(path, *stat),
                 Change::Rescan(dir, _) => {
-                    self.forget(dir.as_ref());
-                    self.look(policy, dir.as_ref());
+                    self.look_again(policy, dir.as_ref());
+                    looked.insert(dir.as_ref().map_or(b"", RepoPath::as_bytes));
                 }
             }
         }
+    }
+
+    fn look_again(&mut self, policy: &Policy, below: Option<&RepoPath>) {
+        self.forget(below);
+        self.look(policy, below);
     }
 
     fn see(&mut self, path: &RepoPath, stat: Option<Stat>) {
@@ -208,6 +221,17 @@ impl Since {
 fn event(out: &mut Changes, op: EventOp, path: &[u8], stat: &Stat) {
     if let Some(path) = RepoPath::new(path) {
         out.event(op, visit::kind(stat), path, Some(*stat));
+    }
+}
+
+/// Whether a path, or a directory that it is in, is one of these; the empty path is the root's.
+fn is_within(dirs: &FxHashSet<&[u8]>, mut path: &[u8]) -> bool {
+    loop {
+        match (dirs.contains(path), memchr::memrchr(b'/', path)) {
+            (true, _) => return true,
+            (false, Some(end)) => path = &path[..end],
+            (false, None) => return dirs.contains(&b""[..]),
+        }
     }
 }
 

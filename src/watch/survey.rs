@@ -1,6 +1,6 @@
 //! Everything that is in below a directory.
 
-use super::visit::{self, Above, Entry, Listed, Place};
+use super::visit::{self, Entry, Place};
 use crate::admit::{Policy, Stat};
 use crate::record::{EventKind, RepoPath};
 
@@ -35,15 +35,12 @@ enum Step {
     Leaf(RepoPath, EventKind, Option<Stat>),
 }
 
-/// One step down from a directory; `None` when nothing is there that is in.
+/// One step down from a directory, which may be large, and is not listed for one name; `None` when
+/// nothing is there that is in.
 fn step(policy: &Policy, place: &Place, name: &[u8]) -> Option<Step> {
-    let listed = Listed::read(policy, place, place.open(policy).ok()?);
-    if listed.nested {
-        return None;
-    }
-    let above: Above = listed.above();
-    match visit::entry(policy, &above, listed.fd(), name)? {
+    let (fd, above) = place.pass(policy)?;
+    match visit::entry(policy, &above, &fd, name)? {
         Entry::Dir(place, stat) => Some(Step::Down(place, stat)),
-        Entry::Leaf(kind, stat) => Some(Step::Leaf(policy.path_of(&listed.dir, name)?, kind, stat)),
+        Entry::Leaf(kind, stat) => Some(Step::Leaf(policy.path_of(&above.dir, name)?, kind, stat)),
     }
 }

@@ -38,7 +38,7 @@ pub trait Watches {
     /// `ENOSPC` when there are too many.
     fn add(&self, dir: BorrowedFd<'_>) -> Result<i32, Errno>;
 
-    /// Watches a directory outside the tree for the names in it.
+    /// Watches a directory outside the tree for the names in it and its own going.
     ///
     /// # Errors
     /// As open(2).

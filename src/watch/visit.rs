@@ -67,6 +67,44 @@ impl Place {
     pub fn path(&self, policy: &Policy) -> Option<RepoPath> {
         policy.path_of(&self.above.as_ref()?.dir, &self.name)
     }
+
+    /// Opens the directory on the way to another one, without listing it; `None` when it is not
+    /// there, or is the top of another repository.
+    pub fn pass(&self, policy: &Policy) -> Option<(Arc<OwnedFd>, Above)> {
+        let fd = self.open(policy).ok()?;
+        if self.may_nest(policy) && is_repository(&fd) {
+            return None;
+        }
+        let files = match policy.has_rules() {
+            true => RuleFiles::read(&fd, policy.in_git()),
+            false => RuleFiles::default(),
+        };
+        let fd = Arc::new(fd);
+        let above = Above::held(&fd, self.dir(policy, files), self.depth());
+        Some((fd, above))
+    }
+
+    fn may_nest(&self, policy: &Policy) -> bool {
+        self.above.is_some() && policy.has_rules() && self.below.is_empty()
+    }
+
+    fn dir(&self, policy: &Policy, files: RuleFiles) -> Dir {
+        match &self.above {
+            None => policy.root(files),
+            Some(above) => policy.enter(&above.dir, &self.name, self.below.clone(), files),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        self.above.as_ref().map_or(0, |above| above.depth + 1)
+    }
+}
+
+impl Above {
+    fn held(fd: &Arc<OwnedFd>, dir: Dir, depth: usize) -> Above {
+        let fd = (depth < HELD_DEPTH).then(|| Arc::clone(fd));
+        Above { fd, dir, depth }
+    }
 }
 
 /// A directory that has been listed.
@@ -101,20 +139,14 @@ impl Listed {
             let known = policy.tracked().children(place.below.clone(), prefix);
             listing.add(known.iter().map(|child| child.name));
         }
-        let is_root = place.above.is_none();
-        let may_nest = !is_root && policy.has_rules() && place.below.is_empty();
-        let nested = may_nest && listing.has(".git") && is_repository(&fd);
+        let nested = place.may_nest(policy) && listing.has(".git") && is_repository(&fd);
         let any = policy.has_rules() && (listing.has(GIT_RULES) || listing.has(OWN_RULES));
         let files = match any {
             true => RuleFiles::read(&fd, policy.in_git()),
             false => RuleFiles::default(),
         };
         let rules = any.then(|| hash(&files));
-        let depth = place.above.as_ref().map_or(0, |above| above.depth + 1);
-        let dir = match &place.above {
-            None => policy.root(files),
-            Some(above) => policy.enter(&above.dir, &place.name, place.below.clone(), files),
-        };
+        let (dir, depth) = (place.dir(policy, files), place.depth());
         Listed { fd: Arc::new(fd), depth, listing, dir, nested, rules }
     }
 
@@ -135,8 +167,7 @@ impl Listed {
 
     /// As the directory above others.
     pub fn above(&self) -> Above {
-        let fd = (self.depth < HELD_DEPTH).then(|| Arc::clone(&self.fd));
-        Above { fd, dir: self.dir.clone(), depth: self.depth }
+        Above::held(&self.fd, self.dir.clone(), self.depth)
     }
 
     /// Every name that is in, with what it is; without `leaves`, only directories to go into.

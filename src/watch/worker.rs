@@ -167,9 +167,9 @@ impl Worker<'_> {
             }
         }
         let mut existing = self.options.initial.then(|| self.look_around(bell)).transpose()?;
-        let ended = self.watch_on(&mut existing, ear);
-        let saved = self.save(true);
-        ended.and(saved)
+        // What was cut off has not gone out, so the file must not have it.
+        self.watch_on(&mut existing, ear)?;
+        self.save(true)
     }
 
     fn watch_on(&mut self, existing: &mut Option<Receiver<Vec<Change>>>, ear: &Ear) -> Result<()> {
@@ -179,7 +179,7 @@ impl Worker<'_> {
                 return Ok(());
             }
             if self.is_late() {
-                return if any || !self.options.once { Ok(()) } else { Err(self.nothing()) };
+                return if any || !self.options.once { Ok(()) } else { self.nothing() };
             }
             let mut told = self.answer_questions()?;
             told |= self.tell_existing(existing, ear)?;
@@ -196,9 +196,10 @@ impl Worker<'_> {
     }
 
     /// The answer to the question whether anything would change.
-    fn nothing(&self) -> Error {
+    fn nothing(&mut self) -> Result<()> {
+        self.save(true)?;
         let longest = humantime::format_duration(self.options.longest.unwrap_or_default());
-        Error::no("nothing", format!("nothing has changed in {longest}"))
+        Err(Error::no("nothing", format!("nothing has changed in {longest}")))
     }
 
     fn is_late(&self) -> bool {

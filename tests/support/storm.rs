@@ -12,8 +12,16 @@ use super::dice::Dice;
 use super::git::Sandbox;
 
 /// Lines of an ignore file. None of them ignores the root.
-const PATTERNS: &[&str] =
-    &["*.log\n", "*.tmp\nb/\n", "!d.log\n", "", "c\n", "a/*\n!a/e\n", "/sub/b\n*.log\n"];
+const PATTERNS: &[&str] = &[
+    "*.log\n",
+    "*.tmp\nb/\n",
+    "!d.log\n",
+    "",
+    "c\n",
+    "a/*\n!a/e\n",
+    "/sub/b\n*.log\n",
+    "*\n!*/\n!*.c\n",
+];
 
 /// A repository, and the folder in it that is watched.
 pub struct Ground {

@@ -5,7 +5,7 @@ use std::fs;
 use auwai::record::EventOp::{Create, Modify};
 use auwai::record::Record;
 
-use super::watcher::{Watcher, sh, sh_in, told};
+use super::watcher::{Watcher, sh, sh_in, told, words};
 use crate::support::git::Sandbox;
 
 fn repository() -> Sandbox {
@@ -83,6 +83,43 @@ fn global_excludes_that_come_to_be_are_a_rescan() {
     assert!(watcher.words().contains(&"rescan . rules".to_string()));
     sh(&sandbox, "echo x > a.tmp; echo x > b");
     assert_eq!(watcher.words(), ["create file b"]);
+}
+
+/// A directory of control files that was removed and made anew was deaf.
+#[test]
+fn global_excludes_whose_directory_is_made_anew_are_a_rescan() {
+    let sandbox = repository();
+    let dir = sandbox.home(".config/git");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("ignore"), "*.log\n").unwrap();
+    let mut watcher = Watcher::start(&sandbox, &["--settle", "1ms"]);
+    fs::remove_dir_all(&dir).unwrap();
+    watcher.wait_for("rescan without it", |record| words(record).is_some());
+    watcher.words();
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("ignore"), "*.tmp\n").unwrap();
+    let is_batch = |record: &&Record| matches!(record, Record::Batch(_));
+    let before = watcher.sync().iter().filter(is_batch).count();
+    fs::write(dir.join("ignore"), "*.tmp\n*.bak\n").unwrap();
+    assert!(watcher.words().contains(&"rescan . rules".to_string()), "{before}");
+    sh(&sandbox, "echo x > a.tmp; echo x > a.bak; echo x > b");
+    assert!(!watcher.words().iter().any(|line| line.ends_with("a.tmp") || line.ends_with("a.bak")));
+}
+
+/// Rules that ignore all but directories and some files: each write to an ignored file was told as a
+/// removal and a rescan.
+#[test]
+fn an_ignored_file_is_not_told_where_a_directory_of_its_name_would_be_in() {
+    for backend in ["inotify", "poll"] {
+        let sandbox = Sandbox::repository();
+        sh(&sandbox, "printf '*\\n!*/\\n!*.c\\n' > .gitignore; echo x > a.c; mkdir d");
+        let mut watcher = Watcher::start(&sandbox, &["--backend", backend]);
+        sh(&sandbox, "echo x > a.o; echo y > a.o; rm a.o; echo y > a.o; echo x > d/b.c");
+        assert_eq!(watcher.words(), ["create file d/b.c"], "{backend}");
+        sh(&sandbox, "rm -r d");
+        let words = watcher.words();
+        assert!(words.contains(&"remove dir d".to_string()), "{backend}: {words:?}");
+    }
 }
 
 #[test]

@@ -55,8 +55,6 @@ fn learn(known: &mut BTreeMap<String, ()>, told: &[Record]) {
     }
 }
 
-/// Made, told, the watcher killed before the file was written, and removed while nobody watched: the
-/// removal was never told.
 /// A user's file, and a link, in the way of the new file.
 #[test]
 fn nobodys_file_is_in_the_way_of_the_new_one() {
@@ -72,6 +70,8 @@ fn nobodys_file_is_in_the_way_of_the_new_one() {
     assert_eq!(out.status.code(), Some(3), "a FIFO is not waited for");
 }
 
+/// Made, told, the watcher killed before the file was written, and removed while nobody watched: the
+/// removal was never told.
 #[test]
 fn every_path_that_was_told_and_has_gone_is_told_to_have_gone() {
     let sandbox = Sandbox::empty();

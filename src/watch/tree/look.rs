@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 use super::touch::Of;
 use super::{Changes, How, Id, Told, Tree};
 use crate::admit::Stat;
+use crate::record::EventKind;
 use crate::watch::pending::{Dirty, Hint};
-use crate::watch::visit::{Entry, Listed};
+use crate::watch::visit::{self, Entry, Listed, Place};
 
 /// The clock of a file system may be this coarse, in nanoseconds: of two changes within it the
 /// second may leave no trace in the stat data.
@@ -56,17 +57,26 @@ impl Snapshot {
         let mut hints = FxHashMap::default();
         for (name, (stat, fresh)) in &now.0 {
             let hint = match self.0.get(name) {
-                None => Hint::CREATED,
-                Some((old, _)) if (old.dev, old.ino) != (stat.dev, stat.ino) => Hint::CREATED,
-                Some((old, was_fresh)) if old != stat || *was_fresh && !fresh => Hint::CHANGED,
+                None => Hint { dir: is_dir(stat), ..Hint::CREATED },
+                Some((old, _)) if (old.dev, old.ino) != (stat.dev, stat.ino) => {
+                    Hint { dir: is_dir(old) || is_dir(stat), ..Hint::CREATED }
+                }
+                Some((old, was_fresh)) if old != stat || *was_fresh && !fresh => {
+                    Hint { dir: is_dir(stat), ..Hint::CHANGED }
+                }
                 Some(_) => continue,
             };
             hints.insert(name.clone(), hint);
         }
-        let gone = self.0.keys().filter(|name| !now.0.contains_key(*name));
-        hints.extend(gone.map(|name| (name.clone(), Hint::CREATED)));
+        let gone = self.0.iter().filter(|(name, _)| !now.0.contains_key(*name));
+        let hint = |stat: &Stat| Hint { dir: is_dir(stat), ..Hint::CREATED };
+        hints.extend(gone.map(|(name, (stat, _))| (name.clone(), hint(stat))));
         hints
     }
+}
+
+fn is_dir(stat: &Stat) -> bool {
+    visit::kind(stat) == EventKind::Dir
 }
 
 impl Tree {
@@ -126,19 +136,22 @@ impl Tree {
             return self.work_off(vec![(Of::Node(id), Dirty::Names(FxHashMap::default()))], out);
         };
         let tried = *retry && !self.is_barred(id);
-        let watch = tried.then(|| self.promote(id, &fd)).flatten();
+        let watch = tried.then(|| self.watch_polled(&fd)).flatten();
         *retry &= !tried || watch.is_some();
         let Some(node) = self.nodes.get(&id) else { return };
         let place = match node.parent {
             Some(parent) => self.place(parent, &node.name),
-            None => crate::watch::visit::Place::root(),
+            None => Place::root(),
         };
         let now = (self.site.now)();
         let listed = Listed::read(&self.policy, &place, fd);
         let nested = node.role == super::Role::Nested;
         if listed.rules != node.rules || listed.nested != nested {
+            // No node has the watch yet; the new one goes on from the last look, without one.
+            watch.into_iter().for_each(|watch| self.unwatch(watch, id));
             return self.retake(id, out);
         }
+        watch.into_iter().for_each(|watch| self.promote(id, watch));
         let snapshot = Snapshot::of(&listed.entries(&self.policy, true), now);
         let hints = self.exchange(id, snapshot, watch);
         if !hints.is_empty() {
@@ -156,11 +169,16 @@ impl Tree {
     }
 
     /// Tries to get a watch for a directory that has none. The look that follows is its last.
-    fn promote(&mut self, id: Id, fd: impl std::os::fd::AsFd) -> Option<i32> {
+    fn watch_polled(&mut self, fd: impl std::os::fd::AsFd) -> Option<i32> {
         let watch = self.watches.as_ref()?.add(fd.as_fd()).ok()?;
+        self.by_watch.entry(watch).or_default();
+        Some(watch)
+    }
+
+    /// Makes a watch that of a node.
+    fn promote(&mut self, id: Id, watch: i32) {
         self.by_watch.entry(watch).or_default().push(id);
         self.polled.remove(&id);
-        Some(watch)
     }
 }
 

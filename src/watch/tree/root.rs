@@ -137,17 +137,29 @@ impl Tree {
 
     /// Directories that were moved or have gone, and watches that the system has ended, which it
     /// does with a directory that has gone or was unmounted. Of interest when the root is one, or
-    /// is in one.
-    pub fn moved(&mut self, moved: &[i32], ended: &[i32], out: &mut Changes) {
+    /// is in one, or when a control file was in one: what stands there now has no watch yet.
+    pub fn moved(&mut self, moved: &FxHashSet<i32>, ended: &FxHashSet<i32>, out: &mut Changes) {
         let is_root = |ids: &Vec<Id>| ids.iter().any(|id| self.root == Some(*id));
         let of_root = |watch: &i32| {
             self.above.contains(watch) || self.by_watch.get(watch).is_some_and(is_root)
         };
         // Asked first: a watch that has ended is nobody's.
         let concerned = self.root.is_some() && moved.iter().chain(ended).any(of_root);
+        let rules = moved.iter().chain(ended).any(|watch| self.controls.has(*watch));
         ended.iter().for_each(|watch| self.ended(*watch));
         if concerned {
             self.check_root(out);
+        }
+        if rules && self.root.is_some() {
+            self.check_policy(out);
+        }
+    }
+
+    /// Looks whether a control file differs: one that was written between the opening of a policy
+    /// and the watching of its control files is no event.
+    pub fn check_controls(&mut self, out: &mut Changes) {
+        if self.root.is_some() && self.controls.differ() {
+            self.check_policy(out);
         }
     }
 
@@ -180,7 +192,7 @@ impl Tree {
         for name in path.parent()? {
             id = *self.nodes.get(&id)?.children.get(name.as_bytes())?;
         }
-        Some((Of::Node(id), Dirty::one(path.file_name()?.as_bytes(), Hint::CREATED)))
+        Some((Of::Node(id), Dirty::one(path.file_name()?.as_bytes(), Hint::ANOTHER)))
     }
 
     /// Looks whether another repository is around the root than was: one made above it is no event
@@ -221,7 +233,11 @@ impl Tree {
         }
         // Half a repository may be there already; its control files tell the rest.
         self.controls.differ();
-        let Ok(policy) = self.site.policy() else { return };
+        let policy = match self.site.policy() {
+            Ok(policy) => policy,
+            Err(error) => return self.keep_stale(&error, out),
+        };
+        self.stale = false;
         (self.fingerprint, self.policy) = (policy.fingerprint(), Arc::new(policy));
         self.renew_controls();
         self.watch_above();

@@ -57,7 +57,7 @@ impl Tree {
             (_, Some(fd)) => self.look_at(id, &fd, dirty, out),
             // It is not where it was: its parent knows more.
             (_, None) => match parent {
-                Some(parent) => work.push((Of::Node(parent), Dirty::one(&name, Hint::CREATED))),
+                Some(parent) => work.push((Of::Node(parent), Dirty::one(&name, Hint::ANOTHER))),
                 None => self.check_root(out),
             },
         }
@@ -199,7 +199,8 @@ impl Tree {
             return false;
         }
         let as_dir = visit::is_in_as_dir(&self.policy, &above.dir, name);
-        let was_in = as_dir || visit::is_in(&self.policy, &above.dir, name);
+        // What was no directory was in only if it was in as what it was.
+        let was_in = hint.dir && as_dir || visit::is_in(&self.policy, &above.dir, name);
         let kind = if hint.dir && as_dir { EventKind::Dir } else { EventKind::Other };
         if let (true, Some(path)) = (was_in, self.policy.path_of(&above.dir, name)) {
             out.event(EventOp::Remove, kind, path, None);
