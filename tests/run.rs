@@ -52,6 +52,19 @@ fn finish(site: &Site) {
 }
 
 #[test]
+fn a_replan_while_a_command_works_costs_neither_its_finding_nor_the_run() {
+    let site = tree();
+    let script = "cat > /dev/null; echo found in $AUWAI_SEGMENT
+        if mkdir .auwai/once 2> /dev/null; then
+            sed -i 1s/line/changed/ a.rs && auwai replan > /dev/null 2>&1
+        fi";
+    shell(&site, script).expect_code(0);
+    assert_eq!(ask(&site, "SELECT count(*) FROM findings WHERE segment = 'read-1'"), "1");
+    assert_eq!(ask(&site, "SELECT count(*) FROM revisions WHERE revision > 1"), "1");
+    assert_eq!(site.run(&["verify"]).code(), 0);
+}
+
+#[test]
 fn every_word_goes_through_the_command_and_is_read() {
     let site = tree();
     let told = run(&site, &["wc", "-w"]).expect_code(0);

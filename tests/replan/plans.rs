@@ -32,6 +32,22 @@ fn without_a_change_nothing_is_written() {
 }
 
 #[test]
+fn a_chunk_of_which_other_bytes_were_read_is_unread_again() {
+    let site = planned(&[("a.txt", lines("first", 1, 300))]);
+    read_all(&site);
+    // As if the bytes that were read had the id of those that are there now.
+    let forged =
+        "UPDATE marks SET body = zeroblob(32) WHERE chunk = (SELECT min(chunk) FROM marks)";
+    ask(&site, forged);
+    assert_eq!(unread(&site), [("a.txt".to_string(), "changed".to_string())]);
+    let plan = replan(&site, &[]);
+    assert_eq!((&plan["removed"], &plan["added"]), (&1.into(), &1.into()));
+    assert_eq!(unread(&site), [("a.txt".to_string(), "pending".to_string())]);
+    read_all(&site);
+    assert_eq!(unread(&site), []);
+}
+
+#[test]
 fn there_must_be_a_plan() {
     let site = crate::support::site::Site::new();
     site.write("a", "text\n");

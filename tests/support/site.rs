@@ -141,7 +141,7 @@ impl Site {
     /// The rows of a query on a database below the folder to work in, by another SQLite than ours.
     pub fn ask(&self, database: impl AsRef<Path>, sql: &str) -> String {
         let script = "import sqlite3,sys\n\
-            for row in sqlite3.connect(sys.argv[1], timeout=30).execute(sys.argv[2]): print(*row)";
+            for row in sqlite3.connect(sys.argv[1], timeout=30, isolation_level=None).execute(sys.argv[2]): print(*row)";
         let mut python = self.command("python3");
         python.args(["-c", script]).arg(self.work(database)).arg(sql);
         tell(python).expect_code(0).text().to_string()

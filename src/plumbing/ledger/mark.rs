@@ -16,7 +16,7 @@ use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
 /// The input is `read` records, one a delivered chunk, as auwai-ledger print acknowledges them;
 /// other records are passed over. Marks are committed at most 100 ms after they came, at the end of
 /// the input, and before a SIGINT or SIGTERM ends the process. Twice is once. A chunk that is not
-/// planned is an error that names the line; what came before it stands. What a record says beside
+/// planned is an error that names the line, told at the end; all others are marked. What a record says beside
 /// its chunk, such as git's commit, is evidence, and is kept with the read.
 ///
 /// With --repo the marks are those of the repository alone, in its own ledger.
@@ -70,18 +70,23 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     }
     let signals = Signals::catch()?;
     let (_, mut coverage) = args.target.open(io)?;
-    let segment = args.segment.map(SegmentId);
-    if let Some(id) = &segment {
-        warn_of_holder(&coverage.segment(id)?, &reader, io);
+    if let Some(id) = args.segment.map(SegmentId) {
+        warn_of_holder(&coverage.segment(&id)?, &reader, io);
     }
-    let marking = Marking { reader, how: args.how.meant(), segment };
+    let marking = Marking { reader, how: args.how.meant() };
     let world = io.world;
     let mut input = Reader::new(&mut *io.input, "-");
+    let mut unknown = None;
     commit_in_groups(
         || next(&mut input, "plan", HINT),
-        |group| mark(&mut coverage, group, &marking, &world.timestamp()),
+        |group| {
+            let first = mark(&mut coverage, group, &marking, &world.timestamp())?;
+            unknown = unknown.take().or(first);
+            Ok(())
+        },
         &signals,
-    )
+    )?;
+    unknown.map_or(Ok(()), Err)
 }
 
 /// To read in a segment that another reader has is allowed, and worth a word.
@@ -101,31 +106,36 @@ fn in_repository(args: &Args, reader: &str, io: &mut Io<'_>) -> Result<()> {
     let mut ledger = source.ledger()?;
     let (how, world) = (args.how.meant().as_str(), io.world);
     let mut input = Reader::new(&mut *io.input, "-");
+    let mut unknown = None;
     commit_in_groups(
         || next(&mut input, "index", INDEX_HINT),
         |group| {
             let evidence = Evidence { reader, how, at: &world.timestamp() };
-            mark_indexed(&mut ledger, &source.name, group, evidence)
+            let first = mark_indexed(&mut ledger, &source.name, group, evidence)?;
+            unknown = unknown.take().or(first);
+            Ok(())
         },
         &signals,
-    )
+    )?;
+    unknown.map_or(Ok(()), Err)
 }
 
-/// Marks a group in a repository's ledger; what is known is marked, the first other is the error.
+/// Marks what is known of a group in a repository's ledger; the error for the first that is not.
 fn mark_indexed(
     ledger: &mut Ledger,
     name: &str,
     group: Vec<Arrived>,
     evidence: Evidence<'_>,
-) -> Result<()> {
+) -> Result<Option<Error>> {
+    let own = |arrived: &Arrived| arrived.read.repo == name;
+    let foreign = group.iter().position(|arrived| !own(arrived));
+    let mine: Vec<usize> = (0..group.len()).filter(|at| own(&group[*at])).collect();
     let (reads, mut unknown) = apart(group);
-    let foreign = reads.iter().position(|read| read.repo != name);
-    let outcomes = ledger.mark(&reads[..foreign.unwrap_or(reads.len())], evidence)?;
+    let reads: Vec<Read> = mine.iter().map(|at| reads[*at].clone()).collect();
+    let outcomes = ledger.mark(&reads, evidence)?;
     let missing = outcomes.iter().position(|outcome| *outcome == MarkOutcome::Unknown);
-    match missing.or(foreign) {
-        None => Ok(()),
-        Some(at) => Err(unknown.swap_remove(at)),
-    }
+    let first = missing.map(|at| mine[at]).into_iter().chain(foreign).min();
+    Ok(first.map(|at| unknown.swap_remove(at)))
 }
 
 /// The reads of a group, and the error for each if it is not known.
@@ -152,15 +162,18 @@ fn next<R: std::io::BufRead>(
     }
 }
 
-const INDEX_HINT: &str = "what came before it is marked; bring the index up to date: `auwai index`";
+const INDEX_HINT: &str = "the others are marked; bring the index up to date: `auwai index`";
 
-const HINT: &str = "what came before it is marked; let the plan follow the tree: `auwai replan`";
+const HINT: &str = "the others are marked; let the plan follow the tree: `auwai replan`";
 
-/// Marks a group; what came before an unknown chunk stands.
-fn mark(coverage: &mut Coverage, group: Vec<Arrived>, marking: &Marking, at: &str) -> Result<()> {
+/// Marks what is planned of a group; the error for the first that is not.
+fn mark(
+    coverage: &mut Coverage,
+    group: Vec<Arrived>,
+    marking: &Marking,
+    at: &str,
+) -> Result<Option<Error>> {
     let (reads, mut unknown) = apart(group);
-    match coverage.mark(&reads, marking, at)?.unknown {
-        None => Ok(()),
-        Some(at) => Err(unknown.swap_remove(at)),
-    }
+    let first = coverage.mark(&reads, marking, at)?.unknown;
+    Ok(first.map(|at| unknown.swap_remove(at)))
 }

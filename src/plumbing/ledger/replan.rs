@@ -158,7 +158,13 @@ impl Reviser for Follow {
         let mut vanished = Vec::new();
         for (place, chunk) in before.chunks.iter().enumerate() {
             let repo = repos[chunk.repo as usize];
-            match repo.and_then(|repo| self.stream.tree.find(repo, chunk.id)) {
+            let found = repo.and_then(|repo| self.stream.tree.find(repo, chunk.id));
+            // An id alone does not say that the bytes are those that were read.
+            let same = |at: &u32| {
+                let body = chunk.body.filter(|_| chunk.complete);
+                body.is_none_or(|body| body == self.stream.tree.leaf_at(*at).body)
+            };
+            match found.filter(same) {
                 Some(at) => {
                     let segment = Some(chunk.segment);
                     let (complete, added) = (chunk.complete, chunk.added);
@@ -204,7 +210,9 @@ impl Reviser for Follow {
             policy: policy.clone(),
             last_read: revision.last_read(),
             taken: taken.collect(),
-            reopens: revision.unread_new() > 0 || kept < self.gone.len(),
+            reopens: revision.unread_new() > 0
+                || revision.last_read() > before.last_read
+                || kept < self.gone.len(),
             segments: Box::new(revision.into_segments().map(new_segment)),
         })
     }

@@ -112,7 +112,7 @@ impl<'a> Check<'a> {
             let planned = self.standing.as_mut().and_then(|it| it.chunks.remove(&source.name));
             return Ok(planned.unwrap_or_default());
         }
-        let read = |id| (id, Planned { seq: 0, tokens: Tokens(0), complete: true });
+        let read = |id| (id, Planned { seq: 0, tokens: Tokens(0), complete: true, body: None });
         Ok(ledger.read_ids()?.into_iter().map(read).collect())
     }
 
@@ -148,7 +148,8 @@ impl<'a> Check<'a> {
             return Ok(());
         }
         let tokens = Tokens(shown_tokens(cut.tokens, cut.lines));
-        let complete = planned.is_some_and(|planned| planned.complete);
+        let same = |planned: &Planned| planned.body.is_none_or(|body| body == cut.body);
+        let complete = planned.is_some_and(|planned| planned.complete && same(&planned));
         self.count(tokens, complete);
         if complete {
             return Ok(());
@@ -170,6 +171,8 @@ impl<'a> Check<'a> {
         let stand = planned.and_then(|planned| self.stand(planned.seq));
         let why = match (planned, stand.map(|stand| stand.status)) {
             (None, _) if self.reading.is_workspace() => Why::Unplanned,
+            // Other bytes were read under this id; only a plan that follows can tell them apart.
+            (Some(Planned { complete: true, .. }), _) => Why::Changed,
             (_, Some(SegmentStatus::Active)) => Why::Leased,
             _ => Why::Pending,
         };

@@ -1,5 +1,6 @@
 //! One worker: takes a segment, feeds it to the command, and settles what came of it.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{PipeWriter, Write, sink};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -39,8 +40,9 @@ pub fn work(
     let worker = Worker { reader, command, again, target, queue };
     while let Some(segment) = queue.next(reader, io).inspect_err(|_| queue.stop())? {
         if let Err(error) = worker.feed(&segment, io) {
-            // The file has changed since the plan: nothing of the segment counts, and the run goes on.
-            if error.code() == "changed" {
+            // The file has changed since the plan, and nothing of the segment counts; or a chunk has
+            // moved into it since it was printed. The run goes on.
+            if matches!(error.code(), "changed" | "not-read") {
                 queue.pass_over(&segment.id, reader, io)?;
                 continue;
             }
@@ -81,8 +83,12 @@ impl Worker<'_> {
 
     /// The command ended well: what it took is read, and all of it closes the segment.
     fn settle(&self, segment: &Segment, fed: &Fed, io: &mut Io<'_>) -> Result<()> {
-        self.mark(segment, &fed.delivered, io)?;
-        if fed.delivered.len() < segment.chunks.len() {
+        match self.mark(segment, &fed.delivered, io) {
+            // A replan has taken some out of the plan meanwhile; all others are marked.
+            Err(error) if error.code() == "bad-input" => {}
+            marked => marked?,
+        }
+        if !self.took_all(segment, &fed.delivered, io)? {
             return Err(self.not_taken(segment, fed.delivered.len()));
         }
         let close = self.target.ledger("close").arg("--reader").arg(self.reader);
@@ -93,6 +99,22 @@ impl Worker<'_> {
         // Not as an argument: those are limited to 128 KiB.
         let close = close.arg("--file").arg("-");
         Pipeline::start_on(&[close], fed.finding.as_bytes(), io)?.wait(io)
+    }
+
+    /// Whether what was taken is the whole segment: as it was claimed, or as a replan has left it.
+    fn took_all(&self, segment: &Segment, taken: &[Delivered], io: &mut Io<'_>) -> Result<bool> {
+        if taken.len() >= segment.chunks.len() {
+            return Ok(true);
+        }
+        let taken: HashSet<_> = taken.iter().map(|read| (read.repo.as_str(), read.id)).collect();
+        let list = self.target.ledger("segments").arg(segment.id.to_string());
+        let now = collect_records(&[list], io)?.into_iter().find_map(|record| match record {
+            Record::Segment(segment) => Some(segment),
+            _ => None,
+        });
+        let all =
+            |now: Segment| now.chunks.iter().all(|c| taken.contains(&(c.repo.as_str(), c.id)));
+        Ok(now.is_some_and(all))
     }
 
     fn mark(&self, segment: &Segment, delivered: &[Delivered], io: &mut Io<'_>) -> Result<()> {

@@ -263,7 +263,7 @@ fn take(coverage: &mut Coverage, desk: &mut Desk, step: &Step) {
         }
         Step::Mark(at, count) => {
             let list = desk.segments[at % desk.segments.len()].2.clone();
-            let marking = Marking { reader, how: How::Shown, segment: None };
+            let marking = Marking { reader, how: How::Shown };
             let reads: Vec<Read> = list.iter().take(*count).map(|key| read(*key)).collect();
             coverage.mark(&reads, &marking, AT).unwrap();
             list.iter().take(*count).for_each(|key| desk.mark(*key));

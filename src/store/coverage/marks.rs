@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
-use super::{Coverage, counters, in_force, unknown_segment};
+use super::{Coverage, counters, in_force};
 use crate::error::Result;
-use crate::record::{Read, RepoPath, SegmentId};
+use crate::record::{Read, RepoPath};
 use crate::store::db::{Durability, Work};
 
 /// How a chunk came to count as read.
@@ -45,9 +45,6 @@ pub struct Marking {
     pub reader: String,
     /// How.
     pub how: How,
-    /// The segment that it was read under, which must be in the plan. What is kept is the one that
-    /// holds the chunk: the plan may have been made anew since the text went out.
-    pub segment: Option<SegmentId>,
 }
 
 /// What came of a group of marks.
@@ -55,23 +52,21 @@ pub struct Marking {
 pub struct Marked {
     /// Chunks that became complete.
     pub completed: u64,
-    /// The first of the group that is not planned; it and those after it are not marked.
+    /// The first of the group that is not planned; none that is not is marked.
     pub unknown: Option<usize>,
 }
 
 impl Coverage {
-    /// Marks chunks as read at `at`, in one transaction. Twice is once.
-    ///
-    /// # Errors
-    /// `unknown-segment`. A chunk that is not planned is no error here, see [`Marked`].
+    /// Marks chunks as read at `at`, in one transaction. Twice is once. The segment that is kept with
+    /// a read is the one that holds the chunk: the plan may be another than when the text went out.
+    /// A chunk that is not planned is no error, see [`Marked`].
     pub fn mark(&mut self, reads: &[Read], marking: &Marking, at: &str) -> Result<Marked> {
         self.db.write(Durability::Process, |tx| {
             let mut marker = Marker::new(tx, marking, at)?;
             let mut unknown = None;
             for (at, read) in reads.iter().enumerate() {
                 if !marker.mark(read)? {
-                    unknown = Some(at);
-                    break;
+                    unknown = unknown.or(Some(at));
                 }
             }
             Ok(Marked { completed: marker.settle()?, unknown })
@@ -126,11 +121,6 @@ const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_by
 
 impl<'tx> Marker<'tx> {
     fn new(tx: &'tx Transaction<'tx>, marking: &'tx Marking, at: &'tx str) -> Work<Self> {
-        if let Some(id) = &marking.segment {
-            let sql = "SELECT 1 FROM segments WHERE segment_id = ?";
-            let known = tx.query_row(sql, [&id.0], |_| Ok(())).optional()?;
-            known.ok_or_else(|| unknown_segment(id))?;
-        }
         let now = in_force(tx)?;
         Ok(Marker {
             tx,

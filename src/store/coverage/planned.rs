@@ -19,6 +19,8 @@ pub struct Planned {
     pub tokens: Tokens,
     /// Whether it is read.
     pub complete: bool,
+    /// BLAKE3 of what was read of it, where that is known.
+    pub body: Option<[u8; 32]>,
 }
 
 /// A segment as far as a chunk's row needs it.
@@ -109,13 +111,16 @@ pub(super) fn complete_ids(c: &Connection, repo: &str) -> Work<HashSet<ChunkId>>
 
 fn planned(c: &Connection, repo: &str) -> Work<PlannedChunks> {
     let complete = complete_ids(c, repo)?;
-    let sql = "SELECT p.chunk, p.seq, p.tokens FROM places p
-               JOIN repos r ON r.repo_no = p.repo_no WHERE r.name = ?";
+    let sql = "SELECT p.chunk, p.seq, p.tokens, m.body FROM places p
+               JOIN repos r ON r.repo_no = p.repo_no
+               LEFT JOIN marks m ON m.repo_no = p.repo_no AND m.chunk = p.chunk
+                   AND m.given = 0 AND m.path IS NULL
+               WHERE r.name = ?";
     let mut query = c.prepare_cached(sql)?;
     let rows = query.query_map([repo], |row| {
         let id = ChunkId(row.get::<_, i64>(0)?.cast_unsigned());
         let (seq, tokens) = (row.get(1)?, Tokens(row.get(2)?));
-        Ok((id, Planned { seq, tokens, complete: complete.contains(&id) }))
+        Ok((id, Planned { seq, tokens, complete: complete.contains(&id), body: row.get(3)? }))
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -151,7 +156,7 @@ mod tests {
 
     /// Makes the plan anew and reads all of it, again and again.
     fn read_anew(dir: &std::path::Path) {
-        let marking = Marking { reader: "x".into(), how: How::Shown, segment: None };
+        let marking = Marking { reader: "x".into(), how: How::Shown };
         for _ in 0..60 {
             let mut coverage = adopt(dir);
             for n in 1..=2 {

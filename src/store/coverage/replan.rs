@@ -57,6 +57,8 @@ pub struct OldChunk {
     pub segment: u32,
     /// Whether it is read.
     pub complete: bool,
+    /// BLAKE3 of what was read of it, where that is known.
+    pub body: Option<[u8; 32]>,
     /// The revision in which it came into the plan.
     pub added: u64,
 }
@@ -121,7 +123,8 @@ pub struct After<'a> {
 
 /// What knows the tree.
 pub trait Reviser {
-    /// The places of the chunks that the tree has no more.
+    /// The places of the chunks that the tree has no more, or not with the bytes that were read; the
+    /// revised plan may have such a one, as new.
     ///
     /// # Errors
     /// Whatever speaks against it; nothing changes then.
@@ -209,8 +212,12 @@ fn segment_at(segments: &[OldSegment], seq: i64) -> Option<u32> {
 }
 
 fn chunks(tx: &Transaction<'_>, repos: &[String], segments: &[OldSegment]) -> Work<Vec<OldChunk>> {
-    let mut query =
-        tx.prepare("SELECT chunk, seq, added FROM places WHERE repo_no = ? ORDER BY chunk")?;
+    let mut query = tx.prepare(
+        "SELECT p.chunk, p.seq, p.added, m.body FROM places p
+            LEFT JOIN marks m ON m.repo_no = p.repo_no AND m.chunk = p.chunk
+                AND m.given = 0 AND m.path IS NULL
+            WHERE p.repo_no = ? ORDER BY p.chunk",
+    )?;
     let mut all = Vec::new();
     for (repo, name) in (0u32..).zip(repos) {
         let complete = complete_ids(tx, name)?;
@@ -219,7 +226,8 @@ fn chunks(tx: &Transaction<'_>, repos: &[String], segments: &[OldSegment]) -> Wo
             let id = id_of(row, 0)?;
             let segment = segment_at(segments, row.get(1)?).ok_or_else(lost)?;
             let added = row.get::<_, i64>(2)?.cast_unsigned();
-            all.push(OldChunk { repo, id, segment, complete: complete.contains(&id), added });
+            let (complete, body) = (complete.contains(&id), row.get(3)?);
+            all.push(OldChunk { repo, id, segment, complete, body, added });
         }
     }
     Ok(all)

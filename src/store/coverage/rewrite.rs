@@ -24,12 +24,17 @@ pub(super) fn rewrite(
     at: &str,
 ) -> Work<Replanned> {
     let After { plan, policy, segments, last_read, taken, reopens } = after;
-    let mut writer = Writer::new(tx, before)?;
+    // First, since what has other bytes than were read comes again under its id.
+    remove(tx, before, gone)?;
+    let mut writer = Writer::new(tx, before, gone)?;
     segments.into_iter().try_for_each(|segment| writer.put(&segment))?;
     writer.drop_the_rest()?;
     let left = before.chunks.len() - gone.len();
     let done = Replanned {
-        existing: !writer.changed && plan == before.plan && policy == before.policy,
+        existing: gone.is_empty()
+            && !writer.changed
+            && plan == before.plan
+            && policy == before.policy,
         added: writer.totals.chunks.planned.saturating_sub(left as u64),
         removed: gone.len() as u64,
         moved: taken.len() as u64,
@@ -38,7 +43,6 @@ pub(super) fn rewrite(
     if done.existing {
         return Ok(done);
     }
-    remove(tx, before, gone)?;
     writer.loader.settle()?;
     if reopens {
         writer.reopen()?;
@@ -63,6 +67,8 @@ struct Writer<'tx> {
     loader: Loader<'tx>,
     /// Which of the old segments have come.
     seen: Vec<bool>,
+    /// Which of the old segments lose a chunk, which may come again to the same place.
+    touched: Vec<bool>,
     /// The place of the next new segment.
     next: i64,
     any_new: bool,
@@ -71,19 +77,22 @@ struct Writer<'tx> {
 }
 
 impl<'tx> Writer<'tx> {
-    fn new(tx: &'tx Transaction<'tx>, before: &'tx Before) -> Work<Self> {
+    fn new(tx: &'tx Transaction<'tx>, before: &'tx Before, gone: &[usize]) -> Work<Self> {
         let was = counters::load(tx)?;
         let totals = Counters {
             generation: was.generation,
             revision: was.revision + 1,
             ..Counters::default()
         };
+        let mut touched = vec![false; before.segments.len()];
+        gone.iter().for_each(|at| touched[before.chunks[*at].segment as usize] = true);
         let last = before.segments.last().map_or(0, |segment| segment.seq);
         Ok(Writer {
             tx,
             before,
             loader: Loader::resume(tx, before.repos.clone(), totals.revision)?,
             seen: vec![false; before.segments.len()],
+            touched,
             next: last + 1,
             any_new: false,
             changed: false,
@@ -138,7 +147,8 @@ impl<'tx> Writer<'tx> {
         let sql = "UPDATE segment_records SET chunks = ?1, chunk_tokens = ?2, files = ?3
             WHERE seq = ?4 AND (chunks <> ?1 OR chunk_tokens <> ?2 OR files <> ?3)";
         let mut update = tx.prepare_cached(sql)?;
-        if update.execute(params![lists.chunks, lists.tokens, lists.files, seq])? > 0 {
+        let differs = update.execute(params![lists.chunks, lists.tokens, lists.files, seq])? > 0;
+        if differs || self.touched[old] {
             self.loader.push_chunks(seq, &new.segment)?;
             self.changed = true;
         }

@@ -46,7 +46,7 @@ fn take(coverage: &mut Coverage, step: &Step) {
             coverage.release(&segment(*n), who.as_ref().map(reader).as_deref())
         }
         Step::Mark(n, chunks) => {
-            let marking = Marking { reader: reader(&0), how: How::Shown, segment: None };
+            let marking = Marking { reader: reader(&0), how: How::Shown };
             coverage.mark(&reads(*n, CHUNKS)[..*chunks], &marking, AT).map(|_| ())
         }
         Step::Close(n, who, says) => {

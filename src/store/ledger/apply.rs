@@ -1,6 +1,6 @@
 //! How changes of the index are written: rows, chunks, and the ids that come and go.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use rusqlite::{Transaction, params};
 
@@ -120,17 +120,22 @@ fn put(
 ) -> Work<()> {
     changes.files += 1;
     let file = put_row(tx, row)?;
-    let old: HashSet<ChunkId> = cuts_of(tx, file)?.into_iter().map(|cut| cut.id).collect();
+    let old = bodies(&cuts_of(tx, file)?);
     let mut cuts = row.content.as_ref().map(|c| c.cuts.clone()).unwrap_or_default();
-    let new: HashSet<ChunkId> = cuts.iter().map(|cut| cut.id).collect();
-    for id in old.difference(&new) {
+    let new = bodies(&cuts);
+    // An id alone does not say that the bytes are those that were read.
+    for (id, _) in old.iter().filter(|(id, body)| new.get(id) != Some(body)) {
         forget(tx, *id, changes)?;
     }
-    for cut in cuts.iter_mut().filter(|cut| !old.contains(&cut.id)) {
+    for cut in cuts.iter_mut().filter(|cut| old.get(&cut.id) != Some(&cut.body)) {
         claim_id(tx, &row.path, file, change, cut, name)?;
         changes.added += 1;
     }
     put_cuts(tx, file, &cuts)
+}
+
+fn bodies(cuts: &[Cut]) -> HashMap<ChunkId, [u8; 32]> {
+    cuts.iter().map(|cut| (cut.id, cut.body)).collect()
 }
 
 fn put_row(tx: &Transaction<'_>, row: &FileRow) -> Work<i64> {
@@ -321,6 +326,25 @@ mod tests {
         let (_, chunk, marked) = put("b", vec![gone]);
         assert_ne!(chunk, ChunkId(7));
         assert_eq!(marked, [MarkOutcome::New], "nobody has read the bytes of b");
+    }
+
+    #[test]
+    fn a_file_does_not_keep_a_read_under_the_id_of_other_bytes() {
+        let (_dir, mut ledger) = ledger();
+        let name = |_: &RepoPath, _: &[u8; 32], occurrence| ChunkId(7 + u64::from(occurrence));
+        let mut put = |text: &[u8]| {
+            let mut row = row("a", 7);
+            let content = row.content.as_mut().unwrap();
+            content.hash = *blake3::hash(text).as_bytes();
+            content.cuts[0].body = content.hash;
+            ledger.apply(&Batch { rows: vec![row], ..Batch::default() }, &name).unwrap();
+            let file = ledger.file(&RepoPath::new("a").unwrap()).unwrap().unwrap();
+            let cut = ledger.cuts(file.id).unwrap()[0].clone();
+            let evidence = Evidence { reader: "t", how: "shown", at: "1970-01-01T00:00:00Z" };
+            (cut.id, ledger.mark(&[Read::of("r", cut.id)], evidence).unwrap())
+        };
+        assert_eq!(put(b"x"), (ChunkId(7), vec![MarkOutcome::New]));
+        assert_eq!(put(b"y"), (ChunkId(8), vec![MarkOutcome::New]), "nobody has read y");
     }
 
     #[test]
