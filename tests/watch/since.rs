@@ -1,12 +1,15 @@
 //! Nothing is lost between two runs with one file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use auwai::record::{self, EventOp, Record};
 
-use super::watcher::{command, sh};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::watcher::{PATIENCE, command, sh};
 use crate::support::git::Sandbox;
 
 /// Runs a watcher that goes on from the file, for a while, while a script works in the tree; then
@@ -53,6 +56,39 @@ fn learn(known: &mut BTreeMap<String, ()>, told: &[Record]) {
             _ => {}
         }
     }
+}
+
+/// The file had what stood in the part of a batch that nobody took.
+#[test]
+fn what_was_cut_off_is_told_by_the_next() {
+    let sandbox = Sandbox::empty();
+    let since = sandbox.home("since").into_os_string().into_string().unwrap();
+    sh(&sandbox, "for d in $(seq 4); do mkdir $d; (cd $d; seq -f %0100g 400 | xargs touch); done");
+    let mut own = command(&sandbox);
+    own.args(["--settle", "500ms", "--since", &since, "."]).stdout(Stdio::piped());
+    let mut child = own.spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"batch\",\"n\"") {
+        line.clear();
+        assert!(out.read_line(&mut line).unwrap() > 0, "it has ended");
+    }
+    sh(&sandbox, "rm */*");
+    let until = Instant::now() + PATIENCE;
+    while rustix::io::ioctl_fionread(out.get_ref()).unwrap() < 50_000 {
+        assert!(Instant::now() < until, "the pipe is never full");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    let told = records(&std::io::read_to_string(out).unwrap());
+    let next = command(&sandbox).args(["--scan", "--since", &since, "."]).output().unwrap();
+    let next = records(&String::from_utf8(next.stdout).unwrap());
+    let files = told.iter().chain(&next).filter_map(|record| match record {
+        Record::Event(event) if event.op == EventOp::Remove => Some(event.path.clone()),
+        _ => None,
+    });
+    assert_eq!(files.collect::<BTreeSet<_>>().len(), 1600);
 }
 
 /// A user's file, and a link, in the way of the new file.
