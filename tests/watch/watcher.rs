@@ -228,6 +228,16 @@ pub fn told(words: &[String], op: EventOp, path: &str) -> bool {
     })
 }
 
+/// The words of a step that changed `path`. Polling tells what was fresh at one look once more at
+/// the next, which may be that of a later step: that says nothing there.
+pub fn news(watcher: &mut Watcher<'_>, backend: &str, path: &str) -> Vec<String> {
+    let mut words = watcher.words();
+    let created = told(&words, EventOp::Create, path);
+    let again = |word: &String| word.starts_with("modify ") && (created || !word.ends_with(path));
+    words.retain(|word| backend != "poll" || !again(word));
+    words
+}
+
 /// Runs a script in the tree.
 pub fn sh(sandbox: &Sandbox, script: &str) {
     sh_in(&sandbox.root(), sandbox, script);
