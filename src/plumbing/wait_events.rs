@@ -164,7 +164,7 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<()> {
     let options = options(args, root, io.world)?;
     let (signals, stop) = Signals::catch_and_wake()?;
     let output = rustix::io::dup(rustix::stdio::stdout()).ok().map(Arc::new);
-    let beside = Beside { output, stop: Some(Arc::new(stop)), calls: Vec::new() };
+    let beside = Beside { output, stop: Some(Arc::new(stop)), ..Beside::default() };
     let err = &mut *io.err;
     let mut warn = |warning: &Warning| say(err, warning);
     let ended = match args.scan {

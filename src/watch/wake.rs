@@ -68,6 +68,8 @@ pub struct Beside {
     pub stop: Option<Arc<OwnedFd>>,
     /// Readable when somebody has something for the watcher's own thread.
     pub calls: Vec<Arc<OwnedFd>>,
+    /// When the watcher is to end, whether its reader takes anything or not.
+    pub until: Option<Instant>,
 }
 
 /// What ended a wait.
@@ -110,6 +112,11 @@ impl Beside {
             || !seen(self.stop.as_ref(), PollFlags::IN).is_empty()
     }
 
+    /// Whether the time is over.
+    pub fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+
     /// Waits until the output can take a line. False when the watcher is to end instead.
     ///
     /// # Errors
@@ -119,12 +126,12 @@ impl Beside {
         loop {
             let mut fds = vec![PollFd::new(output, PollFlags::OUT)];
             fds.extend(self.stop.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
-            poll_until(&mut fds, None)?;
+            poll_until(&mut fds, self.until)?;
             if !fds[0].revents().is_empty() {
                 // Also when the reader has gone: writing tells.
                 return Ok(true);
             }
-            if fds.iter().skip(1).any(|fd| !fd.revents().is_empty()) {
+            if self.is_late() || fds.iter().skip(1).any(|fd| !fd.revents().is_empty()) {
                 return Ok(false);
             }
         }

@@ -64,6 +64,7 @@ pub fn watch(
     warn: &mut dyn FnMut(&Warning),
 ) -> Result<()> {
     let until = options.longest.map(|longest| Instant::now() + longest);
+    let beside = Beside { until, ..beside };
     let listener = listen(options, warn);
     let (bell, ear) = bell()?;
     let mut waits = beside.clone();
@@ -76,7 +77,7 @@ pub fn watch(
     let output = Output::new(sink, beside, options.format, options.filter.clone());
     let Choice { backend: name, started: backend, .. } = choice;
     let since = None;
-    let mut worker = Worker { options, backend, output, listener, since, waits, warn, until };
+    let mut worker = Worker { options, backend, output, listener, since, waits, warn };
     worker.tell_ready(name)?;
     // The bell lives as long as its ear: an ear without a bell would always be awake.
     let bell = Arc::new(bell);
@@ -139,7 +140,6 @@ struct Worker<'a> {
     since: Option<Since>,
     waits: Beside,
     warn: &'a mut dyn FnMut(&Warning),
-    until: Option<Instant>,
 }
 
 impl Worker<'_> {
@@ -178,7 +178,7 @@ impl Worker<'_> {
             if self.waits.is_over() {
                 return Ok(());
             }
-            if self.is_late() {
+            if self.waits.is_late() {
                 return if any || !self.options.once { Ok(()) } else { self.nothing() };
             }
             let mut told = self.answer_questions()?;
@@ -202,13 +202,11 @@ impl Worker<'_> {
         Err(Error::no("nothing", format!("nothing has changed in {longest}")))
     }
 
-    fn is_late(&self) -> bool {
-        self.until.is_some_and(|until| until <= Instant::now())
-    }
-
     fn time_left(&self) -> Option<Duration> {
-        let due =
-            [self.until, self.since.as_ref().and_then(Since::due)].into_iter().flatten().min();
+        let due = [self.waits.until, self.since.as_ref().and_then(Since::due)]
+            .into_iter()
+            .flatten()
+            .min();
         // Zero would mean not to settle.
         due.map(|due| due.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1)))
     }

@@ -9,6 +9,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::watcher::{command, sh};
 use crate::support::git::Sandbox;
+use crate::support::site::wait_until;
 
 /// How much of it was ever resident, in KiB.
 fn peak(pid: u32) -> u64 {
@@ -43,6 +44,21 @@ fn a_full_pipe_that_does_not_block_gets_every_line_whole() {
         }
     }
     drop(lines);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// Who takes nothing kept it from its end.
+#[test]
+fn it_ends_in_time_though_its_reader_takes_nothing() {
+    let sandbox = Sandbox::empty();
+    let mut own = command(&sandbox);
+    own.args(["--settle", "0", "--max-seconds", "3", "."]).stdout(Stdio::piped());
+    let mut child = own.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("\"ready\""));
+    // More than a pipe takes.
+    sh(&sandbox, "for d in a b c; do mkdir $d; (cd $d; seq -f %0150g 400 | xargs touch); done");
+    wait_until("its end", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
