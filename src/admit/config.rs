@@ -136,7 +136,6 @@ fn settings(
     let is = |key: &str, word: &[u8]| {
         config.string(key).is_some_and(|value| value.eq_ignore_ascii_case(word))
     };
-    let sha256 = is("extensions.objectFormat", b"sha256");
     Settings {
         excludes_file,
         ignore_case: flag(config, "core.ignoreCase", false),
@@ -145,8 +144,17 @@ fn settings(
             ctime: flag(config, "core.trustctime", true),
             minimal: is("core.checkStat", b"minimal"),
         },
-        hash: if sha256 { gix_hash::Kind::Sha256 } else { gix_hash::Kind::Sha1 },
+        hash: object_hash(config),
         files,
+    }
+}
+
+/// What `extensions.objectFormat` says that objects are named by.
+pub fn object_hash(config: &File) -> gix_hash::Kind {
+    let format = config.string("extensions.objectFormat");
+    match format.is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")) {
+        true => gix_hash::Kind::Sha256,
+        false => gix_hash::Kind::Sha1,
     }
 }
 

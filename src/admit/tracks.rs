@@ -12,8 +12,8 @@ use std::path::Path;
 use gix_config::file::{Metadata, init};
 use gix_config::{File as Config, Source};
 
-use super::Tracked;
 use super::gitdir::GitDir;
+use super::{Tracked, config};
 use crate::regular::{self, Links};
 
 /// The stat data of an entry, before the object's id.
@@ -71,18 +71,12 @@ fn is_split(git: &Path) -> bool {
     names.map(|entry| entry.file_name()).any(|name| name.as_bytes().starts_with(b"sharedindex."))
 }
 
-/// `extensions.objectFormat`, which counts in the repository's own configuration alone.
+/// The hash of the repository's objects: that setting counts in its own configuration alone.
 fn object_hash(git: &GitDir) -> gix_hash::Kind {
     let bytes = regular::read(&git.common.join("config"), Links::Follow).unwrap_or_default();
     let meta = Metadata::from(Source::Local);
     let config = Config::from_bytes_no_includes(&bytes, meta, init::Options::default());
-    let format = config
-        .ok()
-        .and_then(|config| config.string("extensions.objectFormat").map(|format| format.to_vec()));
-    match format.is_some_and(|format| format.eq_ignore_ascii_case(b"sha256")) {
-        true => gix_hash::Kind::Sha256,
-        false => gix_hash::Kind::Sha1,
-    }
+    config.map_or(gix_hash::Kind::Sha1, |config| config::object_hash(&config))
 }
 
 /// The paths of an index, one after the other (gitformat-index(5)).

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::plumbing::ledger::flush;
 use crate::record::{self, Sync, SyncMode};
 
+/// What says that nobody reads any more.
+pub const ENDED: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
+
 /// What has been done, and not been said yet.
 #[derive(Default)]
 pub struct Report(Option<Sync>);
@@ -77,9 +80,6 @@ impl Report {
         record::write(io.out, &sync).and_then(|()| flush(io.out))
     }
 }
-
-/// What says that nobody reads any more.
-pub const ENDED: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
 
 #[cfg(test)]
 mod tests {
