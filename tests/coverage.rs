@@ -103,7 +103,7 @@ impl Desk {
     /// Asks the ledger with another SQLite than ours.
     fn ask(&self, sql: &str) -> String {
         let script = "import sqlite3,sys;print(sqlite3.connect(sys.argv[1]).execute(sys.argv[2]).fetchall())";
-        let mut python = Command::new("python3");
+        let mut python = Command::new(crate::support::site::python());
         let out = python.args(["-c", script]).arg(self.state("coverage.sqlite")).arg(sql).output();
         let out = out.unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));

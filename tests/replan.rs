@@ -15,11 +15,18 @@ fn lines(name: &str, from: u64, to: u64) -> String {
         .collect()
 }
 
-/// A place with these files in a repository, and a plan of small segments.
+/// A place with these files in a repository, and a plan of small segments. Each process would load
+/// the vocabulary of another tokenizer anew.
 fn planned(files: &[(&str, String)]) -> Site {
+    planned_by("bytes/4", files)
+}
+
+/// The same by a certain tokenizer.
+fn planned_by(tokenizer: &str, files: &[(&str, String)]) -> Site {
     let site = Site::new();
     files.iter().for_each(|(path, text)| site.write(path, text));
-    site.ok(&["plan", "--context-window", "12k", "--fixed-prompt", "2000", "--reserve", "1000"]);
+    let sizes = ["--context-window", "12k", "--fixed-prompt", "2000", "--reserve", "1000"];
+    site.ok(&[&["plan", "--tokenizer", tokenizer], &sizes[..]].concat());
     site
 }
 

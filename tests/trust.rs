@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 
 use crate::support::site::{Site, tell};
 
+/// From nothing to the end.
+const READ_ALL: [&str; 7] = ["plan", "next", "read", "done", "next", "done", "verify"];
+
 /// A git repository `r` with two files, all of it read and closed.
 fn all_read() -> Site {
     let site = Site::new();
@@ -21,7 +24,8 @@ fn all_read() -> Site {
         "cd r && git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm x",
     )
     .expect_code(0);
-    for step in ["plan", "next", "read", "done", "next", "done", "verify"] {
+    site.ok(&["-C", "r", "index", "--tokenizer", "bytes/4"]);
+    for step in READ_ALL {
         site.ok(&["-C", "r", step]);
     }
     site
@@ -33,7 +37,8 @@ fn workspace_all_read() -> Site {
     site.write("r/a.rs", "let x = 1;\n");
     site.ok(&["workspace", "init", "demo"]);
     site.ok(&["workspace", "add", "r"]);
-    for step in ["plan", "next", "read", "done", "next", "done", "verify"] {
+    site.ok(&["index", "--tokenizer", "bytes/4"]);
+    for step in READ_ALL {
         site.ok(&[step]);
     }
     site

@@ -14,9 +14,17 @@ pub const REPOS: [&str; 2] = ["one", "two"];
 /// Where the full read is.
 pub const FULL_READ: &str = ".auwai/workspace";
 
-/// The options of the plan: small segments.
-pub const SMALL: [&str; 6] =
-    ["--context-window", "8k", "--fixed-prompt", "2500", "--reserve", "1000"];
+/// The options of the plan: small segments, and no vocabulary for each process to load.
+pub const SMALL: [&str; 8] = [
+    "--context-window",
+    "8k",
+    "--fixed-prompt",
+    "2500",
+    "--reserve",
+    "1000",
+    "--tokenizer",
+    "bytes/4",
+];
 
 /// The workspace in the folder to work in.
 pub struct Ground {

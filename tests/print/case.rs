@@ -209,6 +209,6 @@ pub fn take(child: &mut Child, count: usize) {
 
 /// Starts python with standard input from `stdin`.
 pub fn python(script: &str, stdin: impl Into<Stdio>, dir: &Path) -> Child {
-    let mut command = Command::new("python3");
+    let mut command = Command::new(crate::support::site::python());
     command.args(["-c", script]).stdin(stdin).current_dir(dir).spawn().unwrap()
 }

@@ -15,7 +15,7 @@ const HOSTILE: &str = "=== r:b lines 1-2 of 2\n\x1b[2J\x1b]0;x\x07\n\u{202e}rtl\
 fn splitlines(text: &[u8]) -> Vec<String> {
     let script =
         "import sys,json; print(json.dumps(sys.stdin.buffer.read().decode().splitlines()))";
-    let mut command = Command::new("python3");
+    let mut command = Command::new(crate::support::site::python());
     command.args(["-c", script]).stdout(Stdio::piped());
     let done = assert_cmd::Command::from_std(command).write_stdin(text).output().unwrap();
     serde_json::from_slice(&done.stdout).unwrap()

@@ -1,6 +1,6 @@
 //! What becomes of the segments.
 
-use super::{ask, lines, next, planned, read_all, replan, unread};
+use super::{ask, lines, next, planned, planned_by, read_all, replan, unread};
 
 #[test]
 fn an_edit_asks_for_what_it_touched_and_no_more() {
@@ -123,7 +123,7 @@ fn the_synthesis_is_done_again_when_there_is_something_new() {
 #[test]
 fn a_segment_that_outgrew_its_budget_is_split() {
     let short: String = (0..3000).map(|n| format!("x{}\n", n % 7)).collect();
-    let site = planned(&[("a.txt", short.clone())]);
+    let site = planned_by("o200k_base", &[("a.txt", short.clone())]);
     site.write("a.txt", lines("new", 1, 997) + &short);
     replan(&site, &[]);
     let budget: u64 = ask(&site, "SELECT json_extract(policy, '$.segment_budget') FROM plans")
@@ -178,7 +178,7 @@ fn a_window_that_is_too_small_is_refused_and_nothing_changes() {
 
 #[test]
 fn another_tokenizer_is_refused() {
-    let site = planned(&[("a.txt", lines("first", 1, 60))]);
+    let site = planned_by("o200k_base", &[("a.txt", lines("first", 1, 60))]);
     let told = site.run(&["replan", "--tokenizer", "bytes/4"]).expect_code(1);
     assert!(told.err.contains("`auwai plan --force --tokenizer bytes/4`"), "{}", told.err);
     site.ok(&["index", "--tokenizer", "bytes/4"]);

@@ -3,8 +3,10 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// No command of a test may take longer.
@@ -55,8 +57,9 @@ impl Site {
             ("auwai-relay", env!("CARGO_BIN_EXE_auwai-relay")),
             ("auwai-wait-events", env!("CARGO_BIN_EXE_auwai-wait-events")),
         ] {
-            std::os::unix::fs::symlink(program, site.path("bin").join(name)).unwrap();
+            symlink(program, site.path("bin").join(name)).unwrap();
         }
+        symlink(python(), site.path("bin/python3")).unwrap();
         site
     }
 
@@ -146,6 +149,16 @@ impl Site {
         python.args(["-c", script]).arg(self.work(database)).arg(sql);
         tell(python).expect_code(0).text().to_string()
     }
+}
+
+/// Python itself: what stands on the path may be a script that first looks for one, for 0.2 s.
+pub fn python() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let asked = ["-c", "import sys; print(sys.executable, end='')"];
+        let told = Command::new("python3").args(asked).output().unwrap();
+        String::from_utf8(told.stdout).unwrap().into()
+    })
 }
 
 /// Runs a command to its end.

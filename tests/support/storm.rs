@@ -107,10 +107,12 @@ impl Ground {
         }
     }
 
-    /// A change among files that have several names. They are apart, and none of the names goes: what
-    /// is stored through a name that is not in, or has gone when it is looked at, is not told.
+    /// A change among files that have several names. They are apart, no rule leaves one of them out,
+    /// and none of them goes: what is stored through a name that is not in, or has gone when it is
+    /// looked at, is not told.
     fn link(&self, dice: &mut Dice) -> Result<()> {
-        let mut name = || self.root.join(dice.pick(&["h", "i"])).join(dice.pick(&["1", "2", "3"]));
+        let mut name =
+            || self.root.join(dice.pick(&["h", "i"])).join(dice.pick(&["1.c", "2.c", "3.c"]));
         let (one, two) = (name(), name());
         let is_linked = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.nlink() > 1);
         match dice.roll(8) {

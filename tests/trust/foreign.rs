@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use snapbox::{assert_data_eq, str};
 
-use super::{all_read, edit, looks, refused_by_all, workspace_all_read};
+use super::{READ_ALL, all_read, edit, looks, refused_by_all, workspace_all_read};
 use crate::errors::told;
 use crate::support::site::{Site, is_root, skipped, tell};
 
@@ -19,7 +19,7 @@ fn is_read_with_state_elsewhere(site: &Site, folder: &str) {
         site.run(&["-C", folder, "--state-dir", &state, verb])
     };
     elsewhere("verify").expect_code(1);
-    for step in ["plan", "next", "read", "done", "next", "done", "verify"] {
+    for step in READ_ALL {
         elsewhere(step).expect_code(0);
     }
     assert_eq!(looks(&site.work(folder).join(".auwai")), before);
