@@ -15,6 +15,7 @@
 //!                  opened below a root
 //! record  regular  the wire; only regular files
 //! error  visible  counted     errors as values; what may be shown; numbers in words
+//! doubling  hangup            waiting ever longer; how to learn that nobody reads any more
 //! ```
 //!
 //! Each line uses only what stands below it; `tests/house.rs` reads the `use crate::` lines and
@@ -26,7 +27,9 @@ pub mod beneath;
 pub mod cli;
 pub mod counted;
 pub mod delivery;
+pub mod doubling;
 pub mod error;
+pub mod hangup;
 pub mod index;
 pub mod listing;
 pub mod plan;

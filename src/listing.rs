@@ -73,6 +73,10 @@ impl Listing {
     }
 }
 
+/// Deeper directories are reached from the root again instead of holding the one above open: so the
+/// number of open files has a bound whatever the tree.
+pub const HELD_DEPTH: usize = 64;
+
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// Opens the root, which may be given through a link.
@@ -122,6 +126,13 @@ pub fn open_below_to_search(root: &Path, path: &RepoPath) -> Result<OwnedFd> {
 /// `fstat`.
 pub fn stat_open(file: impl AsFd) -> Result<Stat> {
     rustix::fs::fstat(file).map(|stat| Stat::from(&stat))
+}
+
+/// The device and inode of the directory at a path, which may be given through a link; `None` when
+/// there is none.
+pub fn inode(dir: &Path) -> Option<(u64, u64)> {
+    let stat = stat_open(open_root(dir).ok()?).ok()?;
+    Some((stat.dev, stat.ino))
 }
 
 /// `lstat`.

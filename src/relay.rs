@@ -96,7 +96,7 @@ fn drain(input: BorrowedFd<'_>, backlog: &Backlog, warn: &(dyn Fn(&Error) + Sync
 fn wait_for_input(input: BorrowedFd<'_>, backlog: &Backlog) -> Result<bool> {
     let mut fds = [
         PollFd::from_borrowed_fd(input, PollFlags::IN),
-        PollFd::from_borrowed_fd(backlog.abandoned(), PollFlags::empty()),
+        PollFd::from_borrowed_fd(backlog.abandoned(), PollFlags::IN),
     ];
     match poll(&mut fds, None) {
         Ok(_) => Ok(fds[1].revents().is_empty()),

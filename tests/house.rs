@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers, lowest first. Modules of one layer do not use each other.
 const LAYERS: &[&[&str]] = &[
-    &["counted", "error", "visible"],
+    &["counted", "doubling", "error", "hangup", "visible"],
     &["record", "regular"],
     &["admit", "text", "plan", "store", "beneath"],
     &["listing"],

@@ -43,6 +43,9 @@ impl GitDir {
     }
 }
 
+/// Names in `.git` that decide whether it is a repository's.
+pub const GIT_NAMES: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
+
 /// Whether an open directory is the top of a repository's work tree, as `git ls-files -o` decides
 /// whether to go into it: a valid `.git` directory or file, or a file that cannot be read.
 pub fn is_repository(dir: impl AsFd) -> bool {

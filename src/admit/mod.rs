@@ -32,7 +32,7 @@ mod tracked;
 mod tracks;
 
 pub use chain::{Dir, Ruling};
-pub use gitdir::is_repository;
+pub use gitdir::{GIT_NAMES, is_repository};
 pub use path::Verdict;
 pub use policy::Policy;
 pub use rules::{GIT_RULES, OWN_RULES, Rule, RuleFiles, RuleList, is_pattern};

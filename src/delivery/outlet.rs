@@ -8,6 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
+use crate::hangup;
+
 /// The most that one `write()` sends. A pipe that can be written takes this much without blocking
 /// (it is PIPE_BUF) unless another process fills it in between, so acknowledgements and signals are
 /// not held up.
@@ -109,8 +111,7 @@ impl<'fd> Outlet<'fd> {
 
     /// Waits until the reader has gone, at most `timeout`, and tells whether it has.
     pub(super) fn wait_gone(&self, watched: BorrowedFd, timeout: Duration) -> io::Result<bool> {
-        let seen = self.wait(PollFlags::empty(), watched, timeout)?;
-        Ok(seen.intersects(PollFlags::ERR | PollFlags::HUP))
+        Ok(self.wait(hangup::ASK, watched, timeout)?.intersects(hangup::SEEN))
     }
 
     fn wait(
@@ -121,7 +122,7 @@ impl<'fd> Outlet<'fd> {
     ) -> io::Result<PollFlags> {
         let mut fds = [
             PollFd::from_borrowed_fd(self.fd, events),
-            PollFd::from_borrowed_fd(watched, PollFlags::empty()),
+            PollFd::from_borrowed_fd(watched, hangup::ASK),
         ];
         let timeout =
             Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, poll};
 use rustix::io::Errno;
 
 use super::index::{only_options, state_options, told};
@@ -15,6 +15,7 @@ use super::target::{argument, repositories};
 use crate::cli::Io;
 use crate::cli::parse::{NamedRepo, repo_parser};
 use crate::error::{Error, Result};
+use crate::hangup;
 use crate::record::Record;
 use crate::visible::quote;
 use crate::workspace::Member;
@@ -105,8 +106,8 @@ fn end_when_unread(stopper: Stopper) -> Arc<AtomicBool> {
     let unread = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&unread);
     std::thread::spawn(move || {
-        let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty())];
-        while !fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+        let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdout(), hangup::ASK)];
+        while !fds[0].revents().intersects(hangup::SEEN) {
             if !matches!(poll(&mut fds, None), Ok(_) | Err(Errno::INTR)) {
                 return;
             }

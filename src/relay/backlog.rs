@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::hangup;
 use crate::visible::quote;
 
 /// Memory is taken in pieces of this size, so that many short reads do not cost one each.
@@ -179,7 +180,7 @@ impl Backlog {
     fn wait(&self, output: BorrowedFd<'_>) -> Result<bool> {
         let mut fds = [
             PollFd::from_borrowed_fd(self.wake.0.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(output, PollFlags::empty()),
+            PollFd::from_borrowed_fd(output, hangup::ASK),
         ];
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => {}

@@ -11,10 +11,6 @@ use crate::error::{Error, Result};
 use crate::listing;
 use crate::visible;
 
-/// Deeper directories are reached from the root again instead of holding the one
-/// above open: so the number of open files has a bound whatever the tree.
-pub const HELD_DEPTH: usize = 64;
-
 /// A directory to visit.
 pub struct Job {
     /// How to get there.

@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::FileType;
 use rustix::io::Errno as Code;
 
-use super::job::{HELD_DEPTH, Job, Way};
+use super::job::{Job, Way};
 use super::queue::Queue;
 use super::{Entry, Errno, Kind, Stat};
 use crate::admit::{
     Child, Dir, GIT_RULES, OWN_RULES, Policy, RuleFiles, Ruling, Tracked, is_repository,
 };
-use crate::listing::{self, Listing};
+use crate::listing::{self, HELD_DEPTH, Listing};
 
 /// Entries are handed on in batches of about this many.
 const BATCH: usize = 1024;

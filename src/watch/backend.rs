@@ -19,7 +19,7 @@ const LOST: Duration = Duration::from_millis(250);
 
 /// Something that learns of changes below a root.
 pub trait Backend {
-    /// Whether it works.
+    /// Whether it hears by itself of what changes; else it looks, each time that its interval is over.
     fn available(&self) -> bool;
 
     /// Waits for changes, at most `timeout`, and then until they settle. With a timeout of zero it
@@ -181,7 +181,7 @@ impl Native {
     }
 
     fn polls(&self) -> bool {
-        self.tree.polled() > 0 || self.tree.is_stale()
+        self.tree.polled() > 0 || self.tree.is_stale() || !self.available()
     }
 
     fn sweep_if_unsure(&mut self, now: Instant) {
@@ -201,7 +201,6 @@ impl Native {
         };
         if let Some(reason) = reason {
             out.rescan(None, reason);
-            out.overflow = pending.overflow;
             let at = self.backoff.next(Instant::now());
             self.sweep = Some(self.sweep.map_or(at, |known| known.min(at)));
         }
@@ -261,6 +260,7 @@ impl Engine for Native {
             self.tree.sweep(out);
         }
         if self.polls() && (all || self.look <= now) {
+            self.hear(out);
             self.tree.look(out);
             self.look = Instant::now() + self.pace.interval;
         }
@@ -270,7 +270,7 @@ impl Engine for Native {
 
 impl Backend for Native {
     fn available(&self) -> bool {
-        true
+        self.source.as_ref().is_some_and(Source::hears)
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> Result<Changes> {
@@ -290,5 +290,28 @@ impl Backend for Native {
 
     fn close(&mut self) {
         self.source = None;
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(auwai_portable)))]
+mod tests {
+    use super::*;
+    use crate::watch::{Change, Site};
+
+    /// The worker slept for ever when the thread that reads could not wait any more.
+    #[test]
+    fn a_source_that_does_not_ring_is_asked() {
+        let dir = tempfile::tempdir().unwrap();
+        let site = Site::at(dir.path());
+        let pace = Pace { settle: Duration::ZERO, interval: Duration::from_millis(20) };
+        let mut native = Native::inotify(site, pace, Beside::default()).unwrap();
+        native.wait(Some(Duration::ZERO)).unwrap();
+        assert!(native.available());
+        native.source.as_mut().unwrap().silence();
+        assert!(!native.available());
+        std::fs::write(dir.path().join("f"), "x").unwrap();
+        let changes = native.wait(Some(Duration::from_secs(20))).unwrap();
+        let told = |change: &Change| matches!(change, Change::Event { path, .. } if path.as_bytes() == b"f");
+        assert!(changes.changed.iter().any(told), "{changes:?}");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::doubling::delay;
+
 /// So many at once.
 const AT_ONCE: u32 = 3;
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -26,7 +28,7 @@ impl Backoff {
         self.asked += 1;
         match self.asked.checked_sub(AT_ONCE + 1) {
             None => now,
-            Some(over) => now + LONGEST.min(SHORTEST * 2_u32.saturating_pow(over.min(16))),
+            Some(over) => now + delay(SHORTEST, LONGEST, over),
         }
     }
 }

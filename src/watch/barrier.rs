@@ -18,6 +18,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use crate::error::{Error, Result};
+use crate::hangup;
 use crate::record::{self, Barrier, Record};
 use crate::visible::quote_path;
 
@@ -107,9 +108,20 @@ impl Listener {
         &self.fd
     }
 
-    /// Those who ask now.
+    /// Those who ask now. Who cannot be let in, for want of descriptors, stays at the door, and the
+    /// door is not tried at once again.
     pub fn asked(&self) -> Vec<UnixStream> {
-        std::iter::from_fn(|| self.socket.accept().ok()).map(|(stream, _)| stream).collect()
+        let mut asked = Vec::new();
+        loop {
+            match self.socket.accept() {
+                Ok((stream, _)) => asked.push(stream),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return asked,
+                Err(_) => {
+                    std::thread::sleep(AGAIN);
+                    return asked;
+                }
+            }
+        }
     }
 }
 
@@ -223,7 +235,7 @@ impl Asking<'_> {
         let stdout = rustix::stdio::stdout();
         let mut fds: Vec<PollFd<'_>> =
             self.asked.iter().map(|stream| PollFd::new(stream, PollFlags::IN)).collect();
-        fds.push(PollFd::from_borrowed_fd(stdout, PollFlags::empty()));
+        fds.push(PollFd::from_borrowed_fd(stdout, hangup::ASK));
         let left = self.time_left().and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut fds, left.as_ref()) {
             Ok(_) => {}

@@ -37,8 +37,6 @@ pub struct Warning {
 pub struct Changes {
     /// What changed, in an order in which it can be told.
     pub changed: Vec<Change>,
-    /// Whether the system lost events.
-    pub overflow: bool,
     /// Whether one of git's own files changed, with or without effect.
     pub touched: bool,
     /// What people should know.

@@ -93,6 +93,11 @@ impl Source {
         self.ear.as_fd()
     }
 
+    /// Whether the ear is rung when something comes. Else it has to be asked for.
+    pub fn hears(&self) -> bool {
+        self.reader.as_ref().is_some_and(|reader| !reader.is_finished())
+    }
+
     /// Reads all that the system has by now; what a process did before this call is among it.
     pub fn drain(&self) {
         self.heart.read_all();
@@ -117,12 +122,19 @@ impl Source {
     }
 }
 
-impl Drop for Source {
-    fn drop(&mut self) {
+impl Source {
+    /// Ends the reader.
+    pub(super) fn silence(&mut self) {
         self.stop.ring();
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.silence();
     }
 }
 
@@ -165,7 +177,7 @@ impl Heart {
         remounted
     }
 
-    /// Nothing will come any more: the worker must look for itself.
+    /// Nothing is read any more unless it is asked for, and something may have been lost.
     fn lost(&self) {
         self.lock().overflow = true;
         self.bell.ring();

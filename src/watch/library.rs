@@ -20,7 +20,7 @@ use super::change::Changes;
 use super::tree::{Controls, Site};
 use super::wake::{Bell, Beside, Ear, bell};
 use super::{survey, visit};
-use crate::admit::{GIT_RULES, OWN_RULES, Policy, Stat, Verdict};
+use crate::admit::{GIT_NAMES, GIT_RULES, OWN_RULES, Policy, Stat, Verdict};
 use crate::error::{Error, Result};
 use crate::listing;
 use crate::record::{EventKind, EventOp, RepoPath, RescanReason, WatchBackend};
@@ -90,6 +90,8 @@ pub struct Library {
     site: Site,
     policy: Arc<Policy>,
     fingerprint: blake3::Hash,
+    /// The policy could not be opened when it was last tried.
+    stale: bool,
     controls: Controls,
     /// The root's device and inode; `None` while it is not there.
     root: Option<(u64, u64)>,
@@ -116,6 +118,7 @@ impl Library {
         let shared = Arc::new(Shared { root: site.root.clone(), heard: Mutex::default(), bell });
         let mut library = Library {
             fingerprint: policy.fingerprint(),
+            stale: false,
             controls,
             policy: Arc::new(policy),
             root: None,
@@ -136,7 +139,7 @@ impl Library {
     /// Begins to watch, anew if it did.
     fn watch(&mut self) -> Result<()> {
         self.watcher = None;
-        self.root = root_inode(&self.site.root);
+        self.root = listing::inode(&self.site.root);
         let code = if self.backend == WatchBackend::Fsevents { "no-fsevents" } else { "no-notify" };
         let failed = |e: ::notify::Error| {
             Error::failed(code, "cannot watch with the library notify").because(e)
@@ -157,9 +160,11 @@ impl Library {
 
     fn check_policy(&mut self, out: &mut Changes) {
         self.controls.differ();
-        let Ok(policy) = self.site.policy() else {
-            return out.rescan(None, RescanReason::Rules);
+        let policy = match self.site.policy() {
+            Ok(policy) => policy,
+            Err(error) => return self.keep_stale(&error, out),
         };
+        self.stale = false;
         let fingerprint = policy.fingerprint();
         let same = fingerprint == self.fingerprint && policy.in_git() == self.policy.in_git();
         self.controls = Controls::of(&policy, None, &self.controls);
@@ -170,8 +175,16 @@ impl Library {
         }
     }
 
+    /// Nobody knows what is in: the old rules stand for now, and it is tried again.
+    fn keep_stale(&mut self, error: &Error, out: &mut Changes) {
+        if !std::mem::replace(&mut self.stale, true) {
+            out.warn(error.to_string(), error.hints().first().cloned());
+            out.rescan(None, RescanReason::Rules);
+        }
+    }
+
     fn check_root(&mut self, out: &mut Changes) {
-        let now = root_inode(&self.site.root);
+        let now = listing::inode(&self.site.root);
         if now == self.root {
             return;
         }
@@ -185,39 +198,50 @@ impl Library {
         }
     }
 
-    /// What a path is now.
-    fn tell(&mut self, path: &Path, came: bool, out: &mut Changes) {
+    /// Tells what a path is now; and all that is in a directory that came, unless that is `known`.
+    /// Whether it did that.
+    fn tell(&mut self, path: &Path, came: bool, known: bool, out: &mut Changes) -> bool {
         if self.policy.has_rules() && self.is_ruling(path, out) {
-            return;
+            return false;
         }
         let inside = path.strip_prefix(&self.site.root).ok();
         let Some(inside) = inside.and_then(|path| RepoPath::new(path.as_os_str().as_bytes()))
         else {
-            return;
+            return false;
         };
         match listing::stat(CWD, path.as_os_str().as_bytes()) {
-            Ok(stat) => self.tell_there(inside, &stat, came, out),
+            Ok(stat) => return self.tell_there(inside, &stat, came, known, out),
             Err(_) if self.is_in(&inside, false) || self.is_in(&inside, true) => {
                 out.event(EventOp::Remove, EventKind::Other, inside, None);
             }
             Err(_) => {}
         }
+        false
     }
 
-    fn tell_there(&self, path: RepoPath, stat: &Stat, came: bool, out: &mut Changes) {
+    fn tell_there(
+        &self,
+        path: RepoPath,
+        stat: &Stat,
+        came: bool,
+        known: bool,
+        out: &mut Changes,
+    ) -> bool {
         let is_dir = stat.file_type() == FileType::Directory;
         if !self.is_in(&path, is_dir) {
-            return;
+            return false;
         }
         let op = if came { EventOp::Create } else { EventOp::Modify };
         out.event(op, visit::kind(stat), path.clone(), Some(*stat));
-        if is_dir && came {
+        let looks = is_dir && came && !known;
+        if looks {
             // The library watches it too late to know what is in it.
             survey::below(&self.policy, Some(&path), false, &mut |path, kind, stat| {
                 out.event(EventOp::Create, kind, path, stat);
                 true
             });
         }
+        looks
     }
 
     fn is_in(&self, path: &RepoPath, is_dir: bool) -> bool {
@@ -233,7 +257,7 @@ impl Library {
         let name = path.file_name().unwrap_or_default();
         let git = path.ancestors().find(|at| at.file_name().is_some_and(|name| name == ".git"));
         if let Some(git) = git {
-            let decides = matches!(name.as_bytes(), b".git" | b"HEAD" | b"objects" | b"refs");
+            let decides = name == ".git" || GIT_NAMES.contains(&name.as_bytes());
             let parent = git.parent().filter(|_| decides);
             match parent {
                 Some(parent) if parent == self.site.root => self.check_policy(out),
@@ -253,11 +277,6 @@ impl Library {
             out.rescan(RepoPath::new(inside.as_os_str().as_bytes()), RescanReason::Rules);
         }
     }
-}
-
-fn root_inode(root: &Path) -> Option<(u64, u64)> {
-    let stat = listing::stat_open(listing::open_root(root).ok()?).ok()?;
-    Some((stat.dev, stat.ino))
 }
 
 impl Engine for Library {
@@ -286,7 +305,6 @@ impl Engine for Library {
         self.ear.hush();
         let heard = std::mem::take(&mut *self.shared.lock());
         if heard.overflow {
-            out.overflow = true;
             out.rescan(None, RescanReason::Overflow);
             self.renew = Some(self.backoff.next(Instant::now()));
         }
@@ -295,9 +313,14 @@ impl Engine for Library {
             self.root = None;
         }
         let mut paths: Vec<(PathBuf, bool)> = heard.paths.into_iter().collect();
+        // What is below a directory comes right behind it.
         paths.sort();
+        let mut surveyed: Option<PathBuf> = None;
         for (path, came) in paths {
-            self.tell(&path, came, out);
+            let known = surveyed.as_ref().is_some_and(|above| path.starts_with(above));
+            if self.tell(&path, came, known, out) {
+                surveyed = Some(path);
+            }
         }
     }
 
@@ -308,7 +331,7 @@ impl Engine for Library {
 
     fn work(&mut self, all: bool, out: &mut Changes) {
         let strayed = self.policy.has_rules() && !self.policy.is_where_it_was();
-        if self.controls.differ() || self.root.is_some() && strayed {
+        if self.controls.differ() || self.stale || self.root.is_some() && strayed {
             self.check_policy(out);
         }
         self.check_root(out);

@@ -21,6 +21,11 @@ impl Source {
         Err(Error::failed("no-inotify", "this system has no inotify"))
     }
 
+    /// Never.
+    pub fn hears(&self) -> bool {
+        match *self {}
+    }
+
     /// Rung when something has come.
     pub fn ear(&self) -> BorrowedFd<'_> {
         match *self {}

@@ -119,7 +119,7 @@ impl<'a> Output<'a> {
         let mut line = (first, matches!(change, Change::Rescan(..)));
         while line.0.len() > LONGEST {
             let Some(path) = dir else { break };
-            dir = above(&path);
+            dir = path.parent();
             line = (self.shown(&Change::Rescan(dir.clone(), reason))?, true);
         }
         Ok(line)
@@ -169,12 +169,6 @@ fn json(record: &impl Wire) -> Result<Vec<u8>> {
     let mut line = Vec::new();
     record::write(&mut line, record)?;
     Ok(line)
-}
-
-/// The directory that a path is in; `None` for the root.
-fn above(path: &RepoPath) -> Option<RepoPath> {
-    let bytes = path.as_bytes();
-    RepoPath::new(&bytes[..memchr::memrchr(b'/', bytes)?])
 }
 
 #[cfg(test)]

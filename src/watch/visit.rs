@@ -8,11 +8,8 @@ use rustix::fs::FileType;
 use rustix::io::{Errno, Result};
 
 use crate::admit::{Dir, GIT_RULES, OWN_RULES, Policy, RuleFiles, Ruling, Stat, is_repository};
-use crate::listing::{self, Listing};
+use crate::listing::{self, HELD_DEPTH, Listing};
 use crate::record::{EventKind, RepoPath};
-
-/// Deeper directories are opened from the root again, so that the number of open files has a bound.
-const HELD_DEPTH: usize = 64;
 
 /// Where a directory is.
 #[derive(Debug, Clone)]

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::hangup;
 
 /// The end that wakes.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ impl Beside {
         let mut fds: Vec<PollFd<'_>> =
             ear.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
         let own = fds.len();
-        fds.extend(self.output.iter().map(|fd| PollFd::new(fd, PollFlags::empty())));
+        fds.extend(self.output.iter().map(|fd| PollFd::new(fd, hangup::ASK)));
         fds.extend(self.stop.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         fds.extend(self.calls.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         poll_until(&mut fds, until)?;
@@ -107,8 +108,7 @@ impl Beside {
 
     /// Whether the watcher is to end: it was told to, or nobody reads its output any more.
     pub fn is_over(&self) -> bool {
-        let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
-        seen(self.output.as_ref(), PollFlags::empty()).intersects(gone)
+        seen(self.output.as_ref(), hangup::ASK).intersects(hangup::SEEN)
             || !seen(self.stop.as_ref(), PollFlags::IN).is_empty()
     }
 

@@ -8,11 +8,13 @@ use auwai::record::WatchBackend;
 
 use super::watcher::{Watcher, command, sh, told};
 use crate::support::git::Sandbox;
+use crate::support::site::skipped;
 
-/// The watcher with a limit set; `None` where user namespaces are not to be had.
+/// The watcher with a limit set; `None`, and said so, where user namespaces are not to be had.
 fn limited(sandbox: &Sandbox, limit: &str, args: &[&str]) -> Option<Command> {
     let may = Command::new("unshare").args(["-Ur", "true"]).stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {
+        skipped("user namespaces are not to be had");
         return None;
     }
     let own = command(sandbox);

@@ -4,19 +4,10 @@
 use ::notify::event::RemoveKind;
 
 use super::*;
-use crate::admit::Surroundings;
 use crate::watch::Change;
 
 fn library(root: &Path) -> Library {
-    let site = Site {
-        root: root.canonicalize().unwrap(),
-        around: Surroundings::from_vars(&std::collections::BTreeMap::new()),
-        scope: Vec::new(),
-        rules: true,
-        now: std::time::SystemTime::now,
-        remote: crate::watch::trusted,
-        limit: || None,
-    };
+    let site = Site::at(root);
     let pace = Pace { settle: Duration::ZERO, interval: ROOT };
     Library::open(site, pace, Beside::default(), WatchBackend::Notify).unwrap()
 }
@@ -46,4 +37,27 @@ fn a_root_that_is_made_anew_within_a_look_is_watched_anew() {
     let told =
         |change: &Change| matches!(change, Change::Event { path: told, .. } if *told == path);
     assert!(changes.changed.iter().any(told), "{changes:?}");
+}
+
+/// It was tried again at every look, and nobody was told what is wrong.
+#[test]
+fn rules_that_cannot_be_read_are_told_once_and_tried_again() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in [".git/objects", ".git/refs"] {
+        std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    let config = dir.path().join(".git/config");
+    std::fs::write(dir.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    std::fs::write(&config, "[core]\n").unwrap();
+    let mut library = library(dir.path());
+    let mut look = || library.wait(Some(Duration::ZERO)).unwrap();
+    look();
+    std::fs::write(&config, "[core\n").unwrap();
+    let changes = look();
+    assert_eq!((changes.warnings.len(), is_rescan_of_all(&changes)), (1, true), "{changes:?}");
+    let changes = look();
+    assert!(changes.is_empty(), "{changes:?}");
+    std::fs::write(&config, "[core]\n\texcludesFile = /nowhere\n").unwrap();
+    let changes = look();
+    assert!(changes.warnings.is_empty() && !library.stale, "{changes:?}");
 }

@@ -23,14 +23,9 @@ const HASH: usize = blake3::OUT_LEN;
 /// Whether a path is that of `own` while it is written: a name of its own, in the same folder, so that
 /// nobody's file, and no link, is in the way of it.
 pub fn is_new(path: &RepoPath, own: &RepoPath) -> bool {
-    let split = |path: &RepoPath| {
-        let at = memchr::memrchr(b'/', path.as_bytes()).map_or(0, |at| at + 1);
-        let (dir, name) = path.as_bytes().split_at(at);
-        (dir.to_vec(), name.to_vec())
-    };
-    let ((dir, name), (own_dir, own_name)) = (split(path), split(own));
-    let begins = [b".", own_name.as_slice(), b"."].concat();
-    dir == own_dir && name.starts_with(&begins) && name.ends_with(NEW.as_bytes())
+    let begins = [b".", own.name(), b"."].concat();
+    let is_so_named = path.name().starts_with(&begins) && path.name().ends_with(NEW.as_bytes());
+    is_so_named && path.parent() == own.parent()
 }
 
 const NEW: &str = ".new";

@@ -10,26 +10,31 @@ use crate::watch::limit::Limit;
 /// Directories of one kind, until they are told of.
 #[derive(Debug, Default)]
 struct Named {
-    paths: Vec<String>,
+    number: u64,
+    first: Vec<String>,
     told: bool,
 }
 
+/// So many are named.
+const NAMED: usize = 3;
+
 impl Named {
     fn add(&mut self, path: Option<&RepoPath>) {
-        if !self.told {
-            self.paths.push(shown(path));
+        if self.told {
+            return;
+        }
+        self.number += 1;
+        if self.first.len() < NAMED {
+            self.first.push(shown(path));
         }
     }
 
     /// How many they are and the first few, when they are to be told of.
     fn take(&mut self) -> Option<(u64, String)> {
-        let paths = std::mem::take(&mut self.paths);
-        if paths.is_empty() || std::mem::replace(&mut self.told, true) {
-            return None;
-        }
-        let more = if paths.len() > 3 { ", …" } else { "" };
-        let first: Vec<&str> = paths.iter().take(3).map(String::as_str).collect();
-        Some((paths.len() as u64, format!("{}{more}", first.join(", "))))
+        let Named { number, first, .. } = std::mem::take(self);
+        self.told = number > 0;
+        let more = if number > NAMED as u64 { ", …" } else { "" };
+        self.told.then(|| (number, format!("{}{more}", first.join(", "))))
     }
 }
 

@@ -36,6 +36,20 @@ pub struct Site {
 }
 
 impl Site {
+    /// A folder under no rules but its own.
+    #[cfg(test)]
+    pub(in crate::watch) fn at(root: &std::path::Path) -> Site {
+        Site {
+            root: root.canonicalize().unwrap(),
+            around: Surroundings::from_vars(&std::collections::BTreeMap::new()),
+            scope: Vec::new(),
+            rules: true,
+            now: SystemTime::now,
+            remote: |_| None,
+            limit: || None,
+        }
+    }
+
     /// Opens the policy.
     ///
     /// # Errors
@@ -204,8 +218,7 @@ impl Tree {
     }
 
     fn inode_now(&self) -> Option<super::Inode> {
-        let fd = listing::open_root(&self.site.root).ok()?;
-        listing::stat_open(&fd).ok().map(|stat| (stat.dev, stat.ino))
+        listing::inode(&self.site.root)
     }
 
     fn known_inode(&self) -> Option<super::Inode> {

@@ -6,14 +6,11 @@ use rustc_hash::FxHashMap;
 use rustix::io::Errno;
 
 use super::{Changes, Id, Job, Role, Told, Tree};
-use crate::admit::{GIT_RULES, OWN_RULES, Stat};
+use crate::admit::{GIT_NAMES, GIT_RULES, OWN_RULES, Stat};
 use crate::listing;
 use crate::record::{EventKind, EventOp, RescanReason};
 use crate::watch::pending::{Dirty, Hint};
 use crate::watch::visit::{self, Above, Entry};
-
-/// Names in `.git` that decide whether it is a repository's.
-const GIT_NAMES: [&[u8]; 4] = [b"HEAD", b"objects", b"refs", b"commondir"];
 
 /// Work that is left, by directory.
 pub(super) type Work = Vec<(Of, Dirty)>;

@@ -135,15 +135,7 @@ mod tests {
     }
 
     fn tree(root: &Path, watches: &Arc<Counted>) -> Tree {
-        let site = Site {
-            root: root.to_owned(),
-            around: Default::default(),
-            scope: Vec::new(),
-            rules: false,
-            now: std::time::SystemTime::now,
-            limit: || None,
-            remote: |_| None,
-        };
+        let site = Site { rules: false, ..Site::at(root) };
         Tree::open(site, Some(Arc::clone(watches) as Arc<dyn Watches>)).unwrap().0
     }
 

@@ -4,6 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::doubling::delay;
+
 /// So many scans come at once.
 const AT_ONCE: u32 = 3;
 /// The time to wait after the scan before, when more are asked for; it doubles each time.
@@ -13,8 +15,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// Scans that somebody waits for are this far apart, where they would have been put off.
 const WAITED_FOR: Duration = Duration::from_secs(1);
 
-/// After a failure it is tried again, first so soon, then ever later, at most this late.
-const AGAIN: (Duration, Duration) = (Duration::from_millis(250), LONGEST);
+/// After a failure it is tried again, first so soon, then ever later.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// When the next scan may begin.
 #[derive(Debug, Default)]
@@ -39,7 +41,7 @@ impl Backoff {
         }
         match self.scans.checked_sub(AT_ONCE) {
             None => now,
-            Some(more) => now.max(last + (FIRST * 2u32.saturating_pow(more.min(7))).min(LONGEST)),
+            Some(more) => now.max(last + delay(FIRST, LONGEST, more)),
         }
     }
 
@@ -55,7 +57,7 @@ impl Backoff {
 
     /// It has failed: when it is tried again.
     pub fn fail(&mut self, now: Instant) -> Instant {
-        let delay = AGAIN.0.saturating_mul(2u32.saturating_pow(self.failures)).min(AGAIN.1);
+        let delay = delay(AGAIN, LONGEST, self.failures);
         self.failures = self.failures.saturating_add(1);
         *self.again.insert(now + delay)
     }

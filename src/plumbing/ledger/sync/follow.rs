@@ -11,9 +11,10 @@ use rustix::io::Errno;
 use super::backoff::Backoff;
 use super::input::{Change, Input, Taken};
 use super::keeper::Keeper;
-use super::report::{ENDED, Report};
+use super::report::Report;
 use crate::cli::{Io, Signals};
 use crate::error::{Error, Kind, Result};
+use crate::hangup;
 use crate::record;
 
 /// Events that no batch ends are taken when nothing has come for so long.
@@ -102,7 +103,7 @@ impl Follow {
             Ok(_) | Err(Errno::INTR) => {}
             Err(e) => return Err(Error::io("wait for", "standard input", &e.into())),
         }
-        let gone = fds[2].revents().intersects(ENDED);
+        let gone = fds[2].revents().intersects(hangup::SEEN);
         let _ = self.woken.read(&mut [0; 64]);
         Ok(!gone)
     }

@@ -8,11 +8,9 @@ use rustix::io::Errno;
 
 use crate::cli::Io;
 use crate::error::{Error, Result};
+use crate::hangup;
 use crate::plumbing::ledger::flush;
 use crate::record::{self, Sync, SyncMode};
-
-/// What says that nobody reads any more.
-pub const ENDED: PollFlags = PollFlags::ERR.union(PollFlags::HUP);
 
 /// What has been done, and not been said yet.
 #[derive(Default)]
@@ -37,7 +35,7 @@ impl Report {
 
     /// What to wait for on standard output, beside its end.
     pub fn wanted(&self) -> PollFlags {
-        self.0.as_ref().map_or(PollFlags::empty(), |_| PollFlags::OUT)
+        self.0.as_ref().map_or(hangup::ASK, |_| PollFlags::OUT)
     }
 
     /// Says it, if that can be done at once: a record is shorter than what a pipe with room takes.
@@ -48,7 +46,7 @@ impl Report {
         let stdout = rustix::stdio::stdout();
         let mut fds = [PollFd::from_borrowed_fd(stdout.as_fd(), self.wanted())];
         let _ = poll(&mut fds, Some(&Timespec::default()));
-        if fds[0].revents().intersects(PollFlags::OUT | ENDED) {
+        if fds[0].revents().intersects(PollFlags::OUT | hangup::SEEN) {
             self.write(io)?;
         }
         Ok(())
@@ -93,7 +91,7 @@ mod tests {
     #[test]
     fn rounds_that_were_not_said_are_one() {
         let mut report = Report::default();
-        assert_eq!(report.wanted(), PollFlags::empty());
+        assert_eq!(report.wanted(), hangup::ASK);
         report.add(round(1, SyncMode::Incremental, Some(1)));
         report.add(round(10, SyncMode::Full, Some(4)));
         report.add(round(100, SyncMode::Incremental, None));
