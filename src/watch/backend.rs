@@ -296,13 +296,13 @@ impl Backend for Native {
 #[cfg(all(test, target_os = "linux", not(auwai_portable)))]
 mod tests {
     use super::*;
-    use crate::watch::{Change, Site};
+    use crate::watch::{Change, tests::site};
 
     /// The worker slept for ever when the thread that reads could not wait any more.
     #[test]
     fn a_source_that_does_not_ring_is_asked() {
         let dir = tempfile::tempdir().unwrap();
-        let site = Site::at(dir.path());
+        let site = site(dir.path());
         let pace = Pace { settle: Duration::ZERO, interval: Duration::from_millis(20) };
         let mut native = Native::inotify(site, pace, Beside::default()).unwrap();
         native.wait(Some(Duration::ZERO)).unwrap();

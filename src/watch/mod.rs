@@ -27,6 +27,7 @@ mod pending;
 mod remote;
 mod since;
 mod survey;
+mod tests;
 mod tree;
 mod visit;
 mod wake;

@@ -7,7 +7,7 @@ use super::*;
 use crate::watch::Change;
 
 fn library(root: &Path) -> Library {
-    let site = Site::at(root);
+    let site = crate::watch::tests::site(root);
     let pace = Pace { settle: Duration::ZERO, interval: ROOT };
     Library::open(site, pace, Beside::default(), WatchBackend::Notify).unwrap()
 }

@@ -36,20 +36,6 @@ pub struct Site {
 }
 
 impl Site {
-    /// A folder under no rules but its own.
-    #[cfg(test)]
-    pub(in crate::watch) fn at(root: &std::path::Path) -> Site {
-        Site {
-            root: root.canonicalize().unwrap(),
-            around: Surroundings::from_vars(&std::collections::BTreeMap::new()),
-            scope: Vec::new(),
-            rules: true,
-            now: SystemTime::now,
-            remote: |_| None,
-            limit: || None,
-        }
-    }
-
     /// Opens the policy.
     ///
     /// # Errors

@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn tree(root: &Path, watches: &Arc<Counted>) -> Tree {
-        let site = Site { rules: false, ..Site::at(root) };
+        let site = Site { rules: false, ..crate::watch::tests::site(root) };
         Tree::open(site, Some(Arc::clone(watches) as Arc<dyn Watches>)).unwrap().0
     }
 
