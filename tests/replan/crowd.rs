@@ -29,7 +29,9 @@ fn work(site: &Site, reader: &str) {
         if id.starts_with("read-") {
             // What has changed under the reader is for the next replan.
             let read = run(&["read", "--segment", &id]);
-            assert!([0, 3].contains(&read.code()), "{}", read.err);
+            let changed = ["changed since", "is not in the plan"];
+            let is_told = changed.iter().any(|words| read.err.contains(words));
+            assert!(read.code() == 0 || read.code() == 3 && is_told, "{}", read.err);
         }
         let done = run(&["done", "--segment", &id, "-m", &format!("{id} by {reader}")]);
         assert!([0, 1].contains(&done.code()), "{}", done.err);
@@ -84,7 +86,6 @@ fn a_replan_that_is_killed_leaves_the_old_plan_or_the_new_one() {
     let site = planned(&files);
     site.ok(&["next"]);
     site.ok(&["read"]);
-    let stream = site.sh("auwai-ledger chunks --workspace . --hashes").expect_code(0).out;
     let mut plans = std::collections::BTreeSet::new();
     for turn in 0..12u64 {
         let name = format!("f{:02}.txt", turn % 12);
@@ -101,7 +102,6 @@ fn a_replan_that_is_killed_leaves_the_old_plan_or_the_new_one() {
         check(&site);
         plans.insert(ask(&site, "SELECT plan_id FROM plans"));
     }
-    assert!(!stream.is_empty());
     assert!(plans.len() > 1, "some came through");
     wait_until("the last replan", || site.run(&["replan"]).code() == 0);
     read_all(&site);

@@ -1,6 +1,6 @@
 //! `auwai-ledger coverage`: every planned chunk, read or not.
 
-use super::segments::each;
+use super::segments::{PAGE, pages};
 use super::target::FullReadOptions;
 use crate::cli::Io;
 use crate::error::Result;
@@ -25,11 +25,15 @@ pub struct Args {
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let (_, coverage) = args.target.open(io)?;
     let mut count = 0;
-    each(&coverage, |placed| {
-        let chunks = coverage.chunks_of(placed)?;
-        count += chunks.iter().filter(|chunk| !chunk.complete).count() as u64;
-        let mut wanted = chunks.iter().filter(|chunk| !(args.unread && chunk.complete));
-        wanted.try_for_each(|chunk| put(chunk, placed, io))
+    pages(&coverage, |seq| {
+        let page = coverage.progress_after(seq, PAGE)?;
+        for progress in &page {
+            let chunks = progress.chunks()?;
+            count += chunks.iter().filter(|chunk| !chunk.complete).count() as u64;
+            let mut wanted = chunks.iter().filter(|chunk| !(args.unread && chunk.complete));
+            wanted.try_for_each(|chunk| put(chunk, &progress.placed, io))?;
+        }
+        Ok(page.last().map(|progress| progress.placed.seq))
     })?;
     record::write(io.out, &End { of: "unread".into(), count })
 }

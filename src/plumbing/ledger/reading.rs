@@ -147,9 +147,9 @@ impl Reading {
     /// The chunks of a segment, in reading order.
     pub fn segment(&self, id: &SegmentId) -> Result<Vec<Part>> {
         let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
-        let placed = coverage.segment(id)?;
+        let progress = coverage.progress(id)?;
         let mut parts = Vec::new();
-        for planned in coverage.chunks_of(&placed)? {
+        for planned in progress.chunks()? {
             let path = planned.file.repo_path().map_err(|e| Error::failed("damaged", e))?;
             if parts.last().is_none_or(|open: &Open| open.source.name != planned.id.repo) {
                 parts.push(Open::new(self.source(&planned.id.repo)?)?);

@@ -2,12 +2,12 @@
 
 use super::target::FullReadOptions;
 use crate::cli::Io;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{self, End, Segment, SegmentId, SegmentStatus};
 use crate::store::coverage::{Coverage, Placed};
 
 /// How many segments are in memory at a time.
-const PAGE: u32 = 64;
+pub(super) const PAGE: u32 = 64;
 
 /// List the segments of the plan in order
 ///
@@ -63,12 +63,19 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         record::write(io.out, &in_force.policy)?;
     }
     match args.ids.is_empty() {
-        true => each(&coverage, |placed| put(&placed.segment, io))?,
+        true => pages(&coverage, |seq| {
+            let page = coverage.segments_after(seq, PAGE)?;
+            page.iter().try_for_each(|placed| put(&placed.segment, io))?;
+            Ok(page.last().map(|placed| placed.seq))
+        })?,
         false => {
             named(&coverage, args.ids)?.iter().try_for_each(|placed| put(&placed.segment, io))?
         }
     }
     if args.plan {
+        if coverage.in_force()? != in_force {
+            return Err(changed());
+        }
         record::write(io.out, &in_force.plan)?;
     }
     record::write(io.out, &End { of: "segment".to_string(), count })
@@ -83,13 +90,24 @@ fn named(coverage: &Coverage, ids: Vec<String>) -> Result<Vec<Placed>> {
     Ok(all)
 }
 
-/// Every segment in order, a page at a time.
-pub(super) fn each(coverage: &Coverage, mut put: impl FnMut(&Placed) -> Result<()>) -> Result<()> {
-    let mut seq = 0;
-    loop {
-        let page = coverage.segments_after(seq, PAGE)?;
-        let Some(last) = page.last() else { return Ok(()) };
-        seq = last.seq;
-        page.iter().try_for_each(&mut put)?;
+/// Every page of segments in order: `page` takes those after a place, and says where the last one
+/// stands.
+///
+/// # Errors
+/// `plan-changed` when the pages were of more than one plan.
+pub(super) fn pages(
+    coverage: &Coverage,
+    mut page: impl FnMut(u64) -> Result<Option<u64>>,
+) -> Result<()> {
+    let which = || coverage.counters().map(|counters| (counters.generation, counters.revision));
+    let (before, mut seq, mut full) = (which()?, 0, 0);
+    while let Some(last) = page(seq)? {
+        (seq, full) = (last, full + 1);
     }
+    if full < 2 || which()? == before { Ok(()) } else { Err(changed()) }
+}
+
+fn changed() -> Error {
+    Error::failed("plan-changed", "the plan has changed while it was listed")
+        .hint("run the command again")
 }

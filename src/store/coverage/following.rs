@@ -288,10 +288,10 @@ fn take(coverage: &mut Coverage, desk: &mut Desk, step: &Step) {
 /// The ledger says what the desk says, and its sums are those of a count.
 fn check(coverage: &Coverage, desk: &Desk) {
     let mut said = Vec::new();
-    for placed in coverage.segments_after(0, 1000).unwrap() {
-        let complete = coverage.chunks_of(&placed).unwrap();
+    for progress in coverage.progress_after(0, 1000).unwrap() {
+        let complete = progress.chunks().unwrap();
         let read: Vec<bool> = complete.iter().map(|chunk| chunk.complete).collect();
-        let Segment { id, status, chunks, .. } = placed.segment;
+        let Segment { id, status, chunks, .. } = progress.placed.segment;
         said.push((id.0, status, chunks, read));
     }
     let due = desk.segments.iter().map(|(id, status, list)| {

@@ -33,7 +33,7 @@ use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
 pub use adopt::Adopted;
-pub use chunks::PlannedChunk;
+pub use chunks::{PlannedChunk, Progress};
 pub use claim::Handed;
 pub use counters::Counters;
 pub use export::Owner;

@@ -53,12 +53,7 @@ impl Coverage {
     /// At most `limit` segments in order, those after place `seq`; begin with 0. A page is one
     /// short transaction, so that a slow reader of the output holds up nobody.
     pub fn segments_after(&self, seq: u64, limit: u32) -> Result<Vec<Placed>> {
-        let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE r.seq > ? ORDER BY r.seq LIMIT ?");
-        self.db.read(|c| {
-            let mut query = c.prepare_cached(&sql)?;
-            let rows = query.query_map(params![seq.cast_signed(), limit], raw)?;
-            rows.map(|row| Ok(row?.parse()?)).collect()
-        })
+        self.db.read(|c| after(c, seq, limit))
     }
 
     /// The active segment of a reader, the first if it has several.
@@ -95,6 +90,14 @@ pub(super) fn placed(c: &Connection, id: &SegmentId) -> Work<Option<Placed>> {
     let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE r.segment_id = ?");
     let row = c.prepare_cached(&sql)?.query_row([&id.0], raw).optional()?;
     Ok(row.map(Raw::parse).transpose()?)
+}
+
+/// At most `limit` segments in order, those after place `seq`.
+pub(super) fn after(c: &Connection, seq: u64, limit: u32) -> Work<Vec<Placed>> {
+    let sql = format!("SELECT {COLUMNS} FROM {TABLES} WHERE r.seq > ? ORDER BY r.seq LIMIT ?");
+    let mut query = c.prepare_cached(&sql)?;
+    let rows = query.query_map(params![seq.cast_signed(), limit], raw)?;
+    rows.map(|row| Ok(row?.parse()?)).collect()
 }
 
 pub(super) fn active_of(c: &Connection, reader: &str) -> Work<Option<SegmentId>> {
