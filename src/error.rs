@@ -157,6 +157,11 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// The error of what needs a plan.
+pub fn no_plan() -> Error {
+    Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
+}
+
 /// The system's words for an error, without Rust's `(os error 2)`.
 pub fn plain(cause: &std::io::Error) -> String {
     let text = cause.to_string();

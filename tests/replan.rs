@@ -5,6 +5,7 @@ mod model;
 mod moves;
 mod plans;
 mod rounds;
+mod turns;
 
 use crate::support::site::Site;
 

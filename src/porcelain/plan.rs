@@ -143,8 +143,10 @@ impl Made {
 /// Makes the plan unless there is one, and returns it.
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Made> {
     if let Some(tokenizer) = args.shape.tokenizer().filter(|_| !args.force) {
-        refuse_to_count_anew(tokenizer, target, io)?;
+        refuse_to_count_anew(tokenizer, &target.status(io)?, target)?;
     }
+    // What is planned anew may take the place of a plan that has followed the tree meanwhile.
+    let _turn = args.force.then(|| target.turn(io)).transpose()?;
     let syncs = scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let status = target.status(io)?;
     let plan = match status.policy.as_ref().filter(|_| !args.shape.is_typed()) {
@@ -180,9 +182,9 @@ pub fn standing(target: &Target, io: &mut Io<'_>) -> Result<Option<Plan>> {
 /// Another tokenizer cuts the whole index anew, and nothing that is planned would be left.
 ///
 /// # Errors
-/// `planned` when there is a plan that is counted with another than `tokenizer`.
-pub fn refuse_to_count_anew(tokenizer: &str, target: &Target, io: &mut Io<'_>) -> Result<()> {
-    match target.status(io)?.policy.filter(|policy| policy.tokenizer != tokenizer) {
+/// `planned` when `status` is that of a plan which is counted with another than `tokenizer`.
+pub fn refuse_to_count_anew(tokenizer: &str, status: &Status, target: &Target) -> Result<()> {
+    match status.policy.as_ref().filter(|policy| policy.tokenizer != tokenizer) {
         None => Ok(()),
         Some(policy) => {
             let message = format!("there is a plan that is counted with {}", policy.tokenizer);

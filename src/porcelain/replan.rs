@@ -7,7 +7,7 @@ use super::plan::{Shape, adopted, refuse_to_count_anew, summary};
 use super::target::Target;
 use crate::cli::Io;
 use crate::counted::count;
-use crate::error::{Error, Result};
+use crate::error::{Result, no_plan};
 use crate::record::{self, Plan};
 
 /// Let the plan follow the tree
@@ -43,17 +43,20 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     super::line(io, &format!("go on: auwai {verb}{}", target.flag()))
 }
 
-/// Scans, and lets the plan follow.
+/// Scans, and lets the plan follow. One process at a time does both: else the tree that one has seen
+/// before a change could become the plan after that which another has seen since.
 ///
 /// # Errors
 /// `no-plan`; `planned` for another tokenizer; what the stages say.
 pub fn follow(shape: &Shape, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
+    let status = target.status(io)?;
     if let Some(tokenizer) = shape.tokenizer() {
-        refuse_to_count_anew(tokenizer, target, io)?;
+        refuse_to_count_anew(tokenizer, &status, target)?;
     }
-    if target.status(io)?.plan.is_none() {
-        return Err(Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`"));
+    if status.plan.is_none() {
+        return Err(no_plan());
     }
+    let _turn = target.turn(io)?;
     scan_all(target.members(), None, common, io)?;
     let chunks = target.ledger("chunks").arg("--hashes");
     let stages = [chunks, shape.on(target.ledger("replan"), io)];

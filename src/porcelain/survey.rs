@@ -31,7 +31,7 @@ pub struct Args {
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     if let Some(tokenizer) = args.plan.tokenizer() {
-        plan::refuse_to_count_anew(tokenizer, &target, io)?;
+        plan::refuse_to_count_anew(tokenizer, &target.status(io)?, &target)?;
     }
     scan_all(target.members(), args.plan.tokenizer(), common, io)?;
     let tree = tree(args.depth, &target, io)?;

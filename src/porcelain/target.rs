@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::done::status_of;
 use super::options::Common;
@@ -10,10 +11,13 @@ use super::registry;
 use super::typed::Typed;
 use crate::cli::Io;
 use crate::cli::parse::NamedRepo;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, no_plan};
 use crate::record::{SegmentId, Status};
 use crate::visible::quote;
-use crate::workspace::{Member, Terms, Workspace, repository_around, workspace_around};
+use crate::workspace::{Lock, Member, Terms, Workspace, repository_around, workspace_around};
+
+/// After so long it is said that another replan is waited for.
+const LONG: Duration = Duration::from_secs(1);
 
 /// A workspace, or a repository alone as one.
 pub struct Target {
@@ -92,15 +96,25 @@ impl Target {
         status_of(Pipeline::start(&[self.ledger("status")], io)?, io)
     }
 
+    /// Waits for the turn to put the tree into the place of a plan, which one process at a time has
+    /// from before it looks at the tree; says so when that takes long.
+    pub fn turn(&self, io: &mut Io<'_>) -> Result<Lock> {
+        let path = self.workspace.create_fullread_dir()?.join("replan.lock");
+        let mut told = false;
+        Lock::take(&path, &mut |waited| {
+            if waited >= LONG && !std::mem::replace(&mut told, true) {
+                io.say("auwai", "another replan of this full read is at work: waiting for its end");
+            }
+        })
+    }
+
     /// The reader's active segment.
     ///
     /// # Errors
     /// `no-plan`; `no-active` with the command that hands one out.
     pub fn active(&self, reader: &str, status: &Status) -> Result<SegmentId> {
         if status.plan.is_none() {
-            return Err(
-                Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
-            );
+            return Err(no_plan());
         }
         let own = status.active.iter().find(|holder| holder.reader == reader);
         own.map(|holder| holder.segment.clone()).ok_or_else(|| {

@@ -342,10 +342,7 @@ pub fn lock(path: &Path) -> Result<std::fs::File> {
 }
 
 /// The same, with a word to `waits` again and again of how long it has taken so far.
-pub(super) fn lock_patiently(
-    path: &Path,
-    waits: &mut dyn FnMut(Duration),
-) -> Result<std::fs::File> {
+pub fn lock_patiently(path: &Path, waits: &mut dyn FnMut(Duration)) -> Result<std::fs::File> {
     let file = regular::open_own(path).map_err(|e| cannot_write(path, &e))?;
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     loop {

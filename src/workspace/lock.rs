@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::regular::{self, Links};
+use crate::store::db::lock_patiently;
 use crate::store::file::cannot_write;
 use crate::visible::quote;
 
@@ -26,6 +28,12 @@ impl Lock {
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(e) => Err(Error::io("lock", shown(), &e.into())),
         }
+    }
+
+    /// Takes the lock, waiting for its holder. `waits` is told again and again how long that has
+    /// taken so far.
+    pub fn take(path: &Path, waits: &mut dyn FnMut(Duration)) -> Result<Lock> {
+        lock_patiently(path, waits).map(Lock)
     }
 
     /// Leaves word in the file of who holds it, for [`Lock::holder`].

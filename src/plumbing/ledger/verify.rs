@@ -7,9 +7,9 @@ use super::scan::{How, scan};
 use super::source::Source;
 use crate::cli::{Io, Verdict};
 use crate::counted::{agree, count};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, no_plan};
 use crate::record::{self, End, Fate, RepoPath, SegmentStatus, Status, Tokens, Unread, Why};
-use crate::store::coverage::{Coverage, Planned, PlannedChunks, SegmentStand, Standing, no_plan};
+use crate::store::coverage::{Coverage, Planned, PlannedChunks, SegmentStand, Standing};
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::text::shown_tokens;
 

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::no_plan;
+use crate::error::no_plan;
 use crate::record::{Done, SegmentCounts, SegmentStatus};
 use crate::store::db::Work;
 

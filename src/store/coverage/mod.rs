@@ -44,7 +44,7 @@ pub use replan::{
 };
 pub use segments::Placed;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, no_plan};
 use crate::record::{Plan, Policy, SegmentId};
 use crate::regular;
 use crate::store::db::{Db, Work};
@@ -177,11 +177,6 @@ fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
 fn to_json<T: serde::Serialize + ?Sized>(value: &T) -> Result<String> {
     crate::record::to_json(value)
         .map_err(|e| Error::failed("bug", "cannot write a record as JSON").because(e))
-}
-
-/// The error of what needs a plan.
-pub fn no_plan() -> Error {
-    Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`")
 }
 
 fn unknown_segment(id: &SegmentId) -> Error {
