@@ -3,7 +3,8 @@
 
 use std::rc::Rc;
 
-use super::part::{File, Part};
+use super::part::{File, Files, Part};
+use crate::record::{Chunk, Tokens};
 
 /// Tokens set aside in every segment for the last line that `read` prints (`page 3/7 of read-3`
 /// and how to go on).
@@ -81,6 +82,18 @@ pub(super) fn cost(last: Option<&Last>, file: &Rc<File>, part: &Part) -> Cost {
     let line = if before.is_none() { part.frame.saturating_add(BRIEF_LINE_TOKENS) } else { 0 };
     let id = file.name_bound + ID_SEPARATORS + part.id_bound;
     Cost { shown: part.tokens.saturating_add(frame), listed: line.saturating_add(id) }
+}
+
+/// The tokens of a segment of these chunks as it is printed, at the most: frames and last line
+/// included. Chunks of one file stand together.
+pub fn printed(chunks: &[Chunk]) -> Tokens {
+    let (mut files, mut last, mut sum) = (Files::default(), None, Cost::EMPTY);
+    for chunk in chunks {
+        let (file, part) = files.part(chunk);
+        sum = sum.plus(cost(last.as_ref(), &file, &part));
+        last = Some(Last::new(&file, &part));
+    }
+    Tokens(sum.shown)
 }
 
 /// An upper bound of the tokens of an id's 16 hex digits.

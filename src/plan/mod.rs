@@ -32,7 +32,7 @@ mod revisions;
 mod tests;
 mod tree;
 
-pub use cost::{BRIEF_LINE_TOKENS, BRIEF_TOKENS, LAST_LINE_TOKENS};
+pub use cost::{BRIEF_LINE_TOKENS, BRIEF_TOKENS, LAST_LINE_TOKENS, printed};
 pub use input::Input;
 pub use moves::{Freed, Stand, Taken};
 pub use order::parse_order;

@@ -65,6 +65,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let (show, mark, segment) = match args.wanted.is_empty() {
         true => {
             let id = segment.map_or_else(|| target.active(&reader, &status), Ok)?.to_string();
+            let show = show.flag("--paged", size.is_some());
             (show.arg("--segment").arg(&id), mark.arg("--segment").arg(&id), Some(id))
         }
         false => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark, None),

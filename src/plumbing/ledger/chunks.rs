@@ -64,7 +64,7 @@ fn write_chunks(
 }
 
 /// What a frame of one file can cost at the most, counted when first asked.
-struct FrameCosts<'a> {
+pub(super) struct FrameCosts<'a> {
     tokenizer: Tokenizer,
     repo: &'a str,
     row: &'a Row,
@@ -73,11 +73,11 @@ struct FrameCosts<'a> {
 }
 
 impl<'a> FrameCosts<'a> {
-    fn new(tokenizer: Tokenizer, repo: &'a str, row: &'a Row) -> Self {
+    pub fn new(tokenizer: Tokenizer, repo: &'a str, row: &'a Row) -> Self {
         FrameCosts { tokenizer, repo, row, lines: None, piece: None }
     }
 
-    fn of(&mut self, piece: bool) -> record::Tokens {
+    pub fn of(&mut self, piece: bool) -> record::Tokens {
         let (tokenizer, repo, row) = (self.tokenizer, self.repo, self.row);
         let slot = if piece { &mut self.piece } else { &mut self.lines };
         *slot.get_or_insert_with(|| {
@@ -93,7 +93,8 @@ impl<'a> FrameCosts<'a> {
     }
 }
 
-fn chunk(
+/// The record of a chunk.
+pub(super) fn chunk(
     repo: &str,
     row: &Row,
     ord: u64,

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod brief;
+mod budget;
 mod chunks;
 mod claim;
 mod close;

@@ -12,7 +12,7 @@ use super::source::Source;
 use super::target::{Repos, StateOption, WorkspaceOption};
 use crate::cli::World;
 use crate::error::{Error, Result, no_plan};
-use crate::record::{ChunkId, RepoPath, SegmentId};
+use crate::record::{ChunkId, RepoPath, Segment, SegmentId};
 use crate::store::coverage::Coverage;
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::visible::quote_path;
@@ -144,13 +144,13 @@ impl Reading {
         }
     }
 
-    /// The chunks of a segment, in reading order.
-    pub fn segment(&self, id: &SegmentId) -> Result<Vec<Part>> {
+    /// A segment and its chunks, in reading order.
+    pub fn segment(&self, id: &SegmentId) -> Result<(Segment, Vec<Part>)> {
         let coverage = self.coverage.as_ref().ok_or_else(no_plan)?;
         let progress = coverage.progress(id)?;
         let mut parts = Vec::new();
         for planned in progress.chunks()? {
-            let path = planned.file.repo_path().map_err(|e| Error::failed("damaged", e))?;
+            let path = planned.file.repo_path().map_err(damaged)?;
             if parts.last().is_none_or(|open: &Open| open.source.name != planned.id.repo) {
                 parts.push(Open::new(self.source(&planned.id.repo)?)?);
             }
@@ -158,7 +158,8 @@ impl Reading {
                 open.add(path, planned.id.id, planned.complete)?;
             }
         }
-        Ok(parts.into_iter().map(|open| (open.source, open.wanted)).collect())
+        let parts = parts.into_iter().map(|open| (open.source, open.wanted)).collect();
+        Ok((progress.placed.segment, parts))
     }
 
     fn source(&self, name: &str) -> Result<&Source> {
@@ -307,6 +308,11 @@ fn by_id(word: &OsStr, shelves: &[Shelf<'_>]) -> Result<Vec<(usize, ChunkId, Row
         }
     }
     Ok(found)
+}
+
+fn damaged(what: String) -> Error {
+    Error::failed("damaged", format!("the coverage ledger holds what is {what}"))
+        .hint("make the plan again: `auwai plan --force` (what was read stays in the ledger)")
 }
 
 /// A part that is being collected, with the file that it is in open.

@@ -7,17 +7,19 @@ use crate::cli::Io;
 use crate::counted::{agree, count};
 use crate::error::{Error, Result};
 use crate::index::BodyReader;
+use crate::plumbing::ledger::budget;
 use crate::plumbing::ledger::reading::{Part, Reading, ReadingOptions, Wanted};
 use crate::plumbing::ledger::source::Source;
 use crate::plumbing::ledger::words::StdinOption;
 use crate::record::{self, End, SegmentId, Unread, Why};
+use crate::store::coverage::{Coverage, InForce};
 
 /// Write the text of chunks, as `body` records
 ///
 /// The bytes are hashed and compared with the index before they go out. A chunk whose file has
 /// changed since is not shown: it becomes an `unread` record with `why` `changed`, the others are
 /// shown, and the exit status is 3. A path that has no text to show is an error, and then nothing is
-/// shown.
+/// shown; so is a segment that has outgrown the budget of the plan.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -28,6 +30,10 @@ pub struct Args {
     /// Show only chunks that are not complete
     #[arg(long)]
     unread: bool,
+    /// What is shown will be printed in pages: show the segment also where all of it together has
+    /// outgrown the budget of the plan
+    #[arg(long, requires = "segment")]
+    paged: bool,
     /// Take no chunk that the plan does not have: what is named and not in it at all is an error, and
     /// then nothing is shown; of a file that has changed since, the chunks that stand are shown
     #[arg(long, requires = "workspace")]
@@ -44,20 +50,40 @@ pub struct Args {
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reading = Reading::open(&args.of, io.world)?;
-    let wanted = match &args.segment {
-        Some(id) => reading.segment(&SegmentId(id.clone()))?,
-        None => {
-            let words = args.stdin.words(&args.wanted, io.input).collect::<Result<Vec<_>>>()?;
-            let found = reading.find(&words, io.world)?;
-            if args.planned { reading.planned(&words, found)? } else { found }
-        }
-    };
+    let wanted = wanted(&args, &reading, io)?;
     let mut shown = Shown { planned: reading.coverage().is_some(), ..Shown::default() };
     for (source, wanted) in joined(wanted) {
-        show(&source, wanted, args.unread, &mut shown, io)?;
+        show(&source, &wanted, &mut shown, io)?;
     }
     record::write(io.out, &End { of: "body".into(), count: shown.bodies })?;
     shown.verdict()
+}
+
+/// What is to be shown.
+fn wanted(args: &Args, reading: &Reading, io: &mut Io<'_>) -> Result<Vec<Part>> {
+    let Some(id) = &args.segment else {
+        let words = args.stdin.words(&args.wanted, io.input).collect::<Result<Vec<_>>>()?;
+        let mut found = reading.find(&words, io.world)?;
+        if args.planned {
+            found = reading.planned(&words, found)?;
+        }
+        return Ok(unless_read(args, found));
+    };
+    let (segment, parts) = reading.segment(&SegmentId(id.clone()))?;
+    let parts = unless_read(args, parts);
+    let policy = reading.coverage().filter(|_| !args.paged).map(Coverage::in_force).transpose()?;
+    if let Some(InForce { policy, .. }) = policy {
+        budget::check(&segment, &policy, &parts)?;
+    }
+    Ok(parts)
+}
+
+/// With --unread, what is complete stays out.
+fn unless_read(args: &Args, mut parts: Vec<Part>) -> Vec<Part> {
+    for (_, wanted) in &mut parts {
+        wanted.retain(|chunk| !(args.unread && chunk.complete()));
+    }
+    parts
 }
 
 /// Parts that follow each other in one repository are one: it is opened once.
@@ -94,19 +120,13 @@ impl Shown {
     }
 }
 
-fn show(
-    source: &Source,
-    wanted: Vec<Wanted>,
-    only_unread: bool,
-    shown: &mut Shown,
-    io: &mut Io<'_>,
-) -> Result<()> {
+fn show(source: &Source, wanted: &[Wanted], shown: &mut Shown, io: &mut Io<'_>) -> Result<()> {
     record::write(io.out, &source.record(&source.ledger()?)?)?;
     let root = source.open_root()?;
     // What git says is evidence, and not needed to read: git may be at odds with itself.
     let git = source.policy(io.world).ok();
     let mut reader = BodyReader::new(&root, &source.name, git.as_ref());
-    for chunk in wanted.iter().filter(|chunk| !(only_unread && chunk.complete())) {
+    for chunk in wanted {
         let body = match chunk {
             Wanted::Here(here) => reader.read(&here.row, &here.cut, here.complete),
             Wanted::Gone(..) => None,

@@ -41,8 +41,9 @@ pub fn work(
     while let Some(segment) = queue.next(reader, io).inspect_err(|_| queue.stop())? {
         if let Err(error) = worker.feed(&segment, io) {
             // The file has changed since the plan, and nothing of the segment counts; or a chunk has
-            // moved into it since it was printed. The run goes on.
-            if matches!(error.code(), "changed" | "not-read") {
+            // moved into it since it was printed; or it has outgrown the budget, and is divided when
+            // it is given back and the plan follows. The run goes on.
+            if matches!(error.code(), "changed" | "not-read" | "over-budget") {
                 queue.pass_over(&segment.id, reader, io)?;
                 continue;
             }
