@@ -104,6 +104,12 @@ impl Error {
         Self::failed(code, format!("cannot {what} '{subject}'")).because(plain(cause))
     }
 
+    /// The same under another code.
+    pub fn called(mut self, code: &'static str) -> Self {
+        self.0.code = Cow::Borrowed(code);
+        self
+    }
+
     /// Adds the cause, shown after the message and a colon.
     pub fn because(mut self, cause: impl fmt::Display) -> Self {
         self.0.cause = Some(cause.to_string());

@@ -64,6 +64,25 @@ fn a_replan_while_a_command_works_costs_neither_its_finding_nor_the_run() {
     assert_eq!(site.run(&["verify"]).code(), 0);
 }
 
+/// The brief is longer than a pipe holds, so nothing is shown before the command reads on.
+#[test]
+fn a_replan_between_the_claim_and_the_text_is_no_input_left() {
+    let site = Site::new();
+    for n in 0..400 {
+        site.write(format!("{n:03}{}", "a".repeat(200)), format!("line {n}\n"));
+    }
+    let script = "if mkdir .auwai/once 2> /dev/null; then rm 007*; auwai replan > ../replanned; fi
+        cat > ../$AUWAI_SEGMENT; echo found";
+    let window = ["--context-window", "200k", "--fixed-prompt", "60k"];
+    site.run(&[&["run"], &window[..], &["--", "sh", "-c", script]].concat()).expect_code(0);
+    let told = fs::read_to_string(site.path("replanned")).unwrap();
+    assert!(told.contains("1 chunk gone"), "{told}");
+    let input = fs::read_to_string(site.path("read-1")).unwrap();
+    let (brief, shown) = input.split_at(input.find("=== ").unwrap());
+    assert!(brief.len() > 65_536 && brief.contains("w:007") && !shown.contains("w:007"));
+    assert_eq!(ask(&site, "SELECT count(*) FROM findings WHERE segment = 'read-1'"), "1");
+}
+
 #[test]
 fn every_word_goes_through_the_command_and_is_read() {
     let site = tree();
@@ -188,6 +207,20 @@ fn the_synthesis_gets_the_findings() {
     let input = fs::read_to_string(site.path("synthesis")).unwrap();
     for n in 1..segments(&site, "done") {
         assert_eq!(input.matches(&format!("\n    word-read-{n}\n")).count(), 1, "{input}");
+    }
+}
+
+#[test]
+fn findings_that_are_not_taken_are_not_summed_up() {
+    for command in ["exit 0", "head -c 10", "exec <&-; exit 0"] {
+        let site = tree();
+        let script = format!("test $AUWAI_SEGMENT != synthesis-1 || {{ {command}; exit; }}; cat");
+        let told = shell(&site, &script).expect_code(3);
+        let what = "'sh' ended well but left some of the findings, the input of synthesis-1";
+        assert!(told.err.contains(what), "{command}: {}", told.err);
+        let left = "SELECT segment_id, status FROM segments WHERE status <> 'done'";
+        assert_eq!(ask(&site, left), "synthesis-1 pending");
+        finish(&site);
     }
 }
 

@@ -15,6 +15,9 @@ use crate::hangup;
 /// not held up.
 const PIECE: usize = 4096;
 
+/// How long a reader is waited for before all is looked at again.
+const TICK: Duration = Duration::from_millis(2);
+
 /// What the output is, as far as delivery is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -149,6 +152,35 @@ fn is_closed(fd: BorrowedFd) -> io::Result<bool> {
     Ok(rustix::fs::stat("/dev/null").is_ok_and(|null| null.st_rdev == stat.st_rdev))
 }
 
+/// Waits until the reader of a pipe has taken all that was written to it, or has gone, or `over`
+/// says that it is over; whether all was taken. Where that cannot be asked, what was written was.
+///
+/// # Errors
+/// When the pipe cannot be asked.
+pub fn all_taken(pipe: BorrowedFd<'_>, over: &dyn Fn() -> bool) -> io::Result<bool> {
+    let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
+    loop {
+        let ended = over() || has_gone(pipe, &Timespec { tv_sec: 0, tv_nsec: 0 })?;
+        if untaken(pipe)? == 0 {
+            return Ok(true);
+        }
+        if ended {
+            return Ok(false);
+        }
+        has_gone(pipe, &tick)?;
+    }
+}
+
+/// Waits until the reader of a pipe has gone, at most `timeout`, and tells whether it has.
+fn has_gone(pipe: BorrowedFd<'_>, timeout: &Timespec) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(pipe, PollFlags::empty())];
+    match poll(&mut fds, Some(timeout)) {
+        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)),
+        Err(Errno::INTR) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
 #[cfg(all(target_os = "linux", not(auwai_portable)))]
 fn untaken(fd: BorrowedFd) -> io::Result<u64> {
     Ok(rustix::io::ioctl_fionread(fd)?)
@@ -192,6 +224,23 @@ mod tests {
         assert_eq!(outlet.taken().unwrap(), 0);
         reader.read_exact(&mut [0; 1]).unwrap();
         assert_eq!(outlet.taken().unwrap(), 1);
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(auwai_portable)))]
+    fn a_pipe_is_taken_when_its_reader_has_taken_all() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        io::Write::write_all(&mut &writer, b"0123456789").unwrap();
+        assert!(!all_taken(writer.as_fd(), &|| true).unwrap());
+        let taker = std::thread::spawn(move || {
+            reader.read_exact(&mut [0; 10]).unwrap();
+            reader
+        });
+        assert!(all_taken(writer.as_fd(), &|| false).unwrap());
+        let reader = taker.join().unwrap();
+        io::Write::write_all(&mut &writer, b"more").unwrap();
+        drop(reader);
+        assert!(!all_taken(writer.as_fd(), &|| false).unwrap());
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
 /// The input is `read` records, one a delivered chunk, as auwai-ledger print acknowledges them;
 /// other records are passed over. Marks are committed at most 100 ms after they came, at the end of
 /// the input, and before a SIGINT or SIGTERM ends the process. Twice is once. A chunk that is not
-/// planned is an error that names the line, told at the end; all others are marked. What a record says beside
-/// its chunk, such as git's commit, is evidence, and is kept with the read.
+/// planned is an error (`not-planned`) that names the line, told at the end; all others are marked.
+/// What a record says beside its chunk, such as git's commit, is evidence, and is kept with the read.
 ///
 /// With --repo the marks are those of the repository alone, in its own ledger.
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let mut input = Reader::new(&mut *io.input, "-");
     let mut unknown = None;
     commit_in_groups(
-        || next(&mut input, "plan", HINT),
+        || next(&mut input, "plan", |unknown| unknown.called("not-planned").hint(HINT)),
         |group| {
             let first = mark(&mut coverage, group, &marking, &world.timestamp())?;
             unknown = unknown.take().or(first);
@@ -108,7 +108,7 @@ fn in_repository(args: &Args, reader: &str, io: &mut Io<'_>) -> Result<()> {
     let mut input = Reader::new(&mut *io.input, "-");
     let mut unknown = None;
     commit_in_groups(
-        || next(&mut input, "index", INDEX_HINT),
+        || next(&mut input, "index", |unknown| unknown.called("unknown-chunk").hint(INDEX_HINT)),
         |group| {
             let evidence = Evidence { reader, how, at: &world.timestamp() };
             let first = mark_indexed(&mut ledger, &source.name, group, evidence)?;
@@ -147,7 +147,7 @@ fn apart(group: Vec<Arrived>) -> (Vec<Read>, Vec<Error>) {
 fn next<R: std::io::BufRead>(
     input: &mut Reader<R>,
     place: &str,
-    hint: &str,
+    explain: impl Fn(Error) -> Error,
 ) -> Result<Option<Arrived>> {
     loop {
         match input.next_record()? {
@@ -155,7 +155,7 @@ fn next<R: std::io::BufRead>(
             Some(Record::Read(read)) => {
                 let unknown =
                     input.bad(&format!("'{}:{}' is not in the {place}", read.repo, read.id));
-                return Ok(Some(Arrived { read, unknown: unknown.hint(hint) }));
+                return Ok(Some(Arrived { read, unknown: explain(unknown) }));
             }
             Some(_) => {}
         }

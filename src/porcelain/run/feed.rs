@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::{PipeWriter, Write, sink};
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 
@@ -11,12 +14,14 @@ use super::call::{Finding, until_its_end};
 use super::queue::Queue;
 use crate::cli::{Io, World};
 use crate::counted::count;
+use crate::delivery::all_taken;
 use crate::error::{Error, Result};
 use crate::porcelain::pipeline::{Pipeline, collect_records, stage};
 use crate::porcelain::progress::Bar;
 use crate::porcelain::target::Target;
 use crate::record::{Read as Delivered, Record, Segment, SegmentId, SegmentKind};
 use crate::regular::{self, Links};
+use crate::visible::quote;
 
 /// The exit status that leaves a segment unread, as in `git bisect run`.
 const LEAVE: i32 = 125;
@@ -68,8 +73,16 @@ struct Worker<'a> {
 /// What a command did with a segment.
 struct Fed {
     status: ExitStatus,
-    delivered: Vec<Delivered>,
+    taken: Taken,
     finding: String,
+}
+
+/// What a command has taken of its input.
+enum Taken {
+    /// These chunks of a read segment.
+    Chunks(Vec<Delivered>),
+    /// All of the findings, or not all.
+    Findings(bool),
 }
 
 impl Worker<'_> {
@@ -84,13 +97,15 @@ impl Worker<'_> {
 
     /// The command ended well: what it took is read, and all of it closes the segment.
     fn settle(&self, segment: &Segment, fed: &Fed, io: &mut Io<'_>) -> Result<()> {
-        match self.mark(segment, &fed.delivered, io) {
-            // A replan has taken some out of the plan meanwhile; all others are marked.
-            Err(error) if error.code() == "bad-input" => {}
-            marked => marked?,
-        }
-        if !self.took_all(segment, &fed.delivered, io)? {
-            return Err(self.not_taken(segment, fed.delivered.len()));
+        let all = match &fed.taken {
+            Taken::Chunks(delivered) => {
+                self.mark(segment, delivered, io)?;
+                self.took_all(segment, delivered, io)?
+            }
+            Taken::Findings(all) => *all,
+        };
+        if !all {
+            return Err(self.not_taken(segment, &fed.taken));
         }
         let close = self.target.ledger("close").arg("--reader").arg(self.reader);
         let close = close.arg("--segment").arg(segment.id.to_string());
@@ -118,6 +133,8 @@ impl Worker<'_> {
         Ok(now.is_some_and(all))
     }
 
+    /// Marks what was taken. A replan may have taken some of it out of the plan meanwhile: all others
+    /// are marked.
     fn mark(&self, segment: &Segment, delivered: &[Delivered], io: &mut Io<'_>) -> Result<()> {
         if delivered.is_empty() {
             return Ok(());
@@ -126,7 +143,10 @@ impl Worker<'_> {
         let mark = mark.arg("--segment").arg(segment.id.to_string()).arg("--how").arg("run");
         let mut reads = Vec::new();
         delivered.iter().try_for_each(|read| crate::record::write(&mut reads, read))?;
-        Pipeline::start_on(&[mark], &reads, io)?.wait(io)
+        match Pipeline::start_on(&[mark], &reads, io)?.wait(io) {
+            Err(error) if error.code() == "not-planned" => Ok(()),
+            marked => marked,
+        }
     }
 
     /// Runs the command on a segment.
@@ -142,8 +162,8 @@ impl Worker<'_> {
         // Its input is closed by now: a command that could not be fed ends too.
         let waited = self.queue.signals().reap(&mut child);
         waited.map_err(|e| Error::io("wait for", "the command", &e))?;
-        let (status, delivered) = ended?;
-        Ok(Fed { status, delivered, finding: finding.text() })
+        let (status, taken) = ended?;
+        Ok(Fed { status, taken, finding: finding.text() })
     }
 
     fn spawn(&self, segment: &Segment, input: Stdio) -> Result<Child> {
@@ -168,7 +188,7 @@ impl Worker<'_> {
         writer: PipeWriter,
         child: &mut Child,
         io: &mut Io<'_>,
-    ) -> Result<(ExitStatus, Vec<Delivered>)> {
+    ) -> Result<(ExitStatus, Taken)> {
         brief(segment, &writer)?;
         let id = segment.id.to_string();
         let show = self.target.ledger("show").arg("--segment").arg(&id);
@@ -196,34 +216,32 @@ impl Worker<'_> {
         if !stopped.load(Ordering::SeqCst) {
             sent?;
         }
-        Ok((status, delivered))
+        Ok((status, Taken::Chunks(delivered)))
     }
 
+    /// Sends brief and findings; returns how the command ended and whether it took all.
     fn send_findings(
         &self,
         segment: &Segment,
-        mut writer: PipeWriter,
+        writer: PipeWriter,
         child: &mut Child,
-    ) -> Result<(ExitStatus, Vec<Delivered>)> {
-        brief(segment, &writer)?;
+    ) -> Result<(ExitStatus, Taken)> {
+        let open = brief(segment, &writer)?;
         let path = self.target.workspace().fullread_dir().join("findings.md");
-        let (sender, sent) = channel();
-        let stop = sender.clone();
+        let ((sender, sent), over) = (channel(), Arc::new(AtomicBool::new(false)));
+        let (stop, late) = (sender.clone(), Arc::clone(&over));
         std::thread::spawn(move || {
-            let findings = match regular::open(&path, Links::Refuse) {
-                Ok(mut file) => std::io::copy(&mut file, &mut writer).map(|_| ()),
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
-                Err(e) => Err(e),
-            };
+            let taken = pour(&path, writer, &|| late.load(Ordering::SeqCst));
             // Nobody waits any more for what came too late.
-            let _ = sender.send(closed_is_fine(findings));
+            let _ = sender.send(taken);
         });
         let stop = move || {
-            let _ = stop.send(Ok(()));
+            over.store(true, Ordering::SeqCst);
+            let _ = stop.send(Ok(false));
         };
         let (status, sent) =
-            until_its_end(child, self.queue.signals(), stop, || sent.recv().unwrap_or(Ok(())))?;
-        sent.map(|()| (status, Vec::new()))
+            until_its_end(child, self.queue.signals(), stop, || sent.recv().unwrap_or(Ok(false)))?;
+        sent.map(|all| (status, Taken::Findings(open && all)))
     }
 
     fn failed(&self, id: &SegmentId, status: ExitStatus) -> Error {
@@ -234,12 +252,16 @@ impl Worker<'_> {
             .hint("exit status 125 leaves a segment and goes on")
     }
 
-    fn not_taken(&self, segment: &Segment, taken: usize) -> Error {
+    fn not_taken(&self, segment: &Segment, taken: &Taken) -> Error {
         let command = self.command[0].to_string_lossy();
         let command = crate::visible::one_line(&command).into_owned();
-        let all = count(segment.chunks.len() as u64, "chunk");
-        let message = format!("'{command}' ended well but took {taken} of {all} of {}", segment.id);
-        Error::failed("not-taken", message).hint("give a command that reads its input to the end")
+        let (id, all) = (&segment.id, count(segment.chunks.len() as u64, "chunk"));
+        let what = match taken {
+            Taken::Chunks(taken) => format!("took {} of {all} of {id}", taken.len()),
+            Taken::Findings(_) => format!("left some of the findings, the input of {id}"),
+        };
+        Error::failed("not-taken", format!("'{command}' ended well but {what}"))
+            .hint("give a command that reads its input to the end")
     }
 }
 
@@ -247,17 +269,29 @@ fn pipe() -> Result<(std::io::PipeReader, PipeWriter)> {
     std::io::pipe().map_err(|e| Error::io("make", "a pipe", &e))
 }
 
-fn brief(segment: &Segment, mut writer: &PipeWriter) -> Result<()> {
+/// Whether the command still had its input open.
+fn brief(segment: &Segment, mut writer: &PipeWriter) -> Result<bool> {
     let brief = segment.brief.as_deref().unwrap_or_default();
-    closed_is_fine(writeln!(writer, "{brief}"))
+    unless_closed(writeln!(writer, "{brief}"))
+}
+
+/// Sends a file, if there is one, and waits until it is taken; whether it was.
+fn pour(path: &Path, mut writer: PipeWriter, over: &dyn Fn() -> bool) -> Result<bool> {
+    let cannot = |e: &std::io::Error| Error::io("read", quote(path), e);
+    let open = match regular::open(path, Links::Refuse) {
+        Ok(mut file) => unless_closed(std::io::copy(&mut file, &mut writer).map(|_| ()))?,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => true,
+        Err(e) => return Err(cannot(&e)),
+    };
+    let all = all_taken(writer.as_fd(), over);
+    Ok(open && all.map_err(|e| Error::io("write to", "the command", &e))?)
 }
 
 /// A command that does not read is judged by its exit status and by what it took.
-fn closed_is_fine(result: std::io::Result<()>) -> Result<()> {
-    match result {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::io("write to", "the command", &e))
-        }
-        _ => Ok(()),
+fn unless_closed(written: std::io::Result<()>) -> Result<bool> {
+    match written {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(Error::io("write to", "the command", &e)),
     }
 }

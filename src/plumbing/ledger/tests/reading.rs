@@ -114,7 +114,7 @@ fn an_unknown_chunk_names_its_line_and_all_others_are_marked() {
     let at = input.iter().position(|b| *b == b'\n').unwrap() + 1;
     input.splice(at..at, unknown.bytes());
     let error = desk.feed(&["mark"], &input).unwrap_err();
-    assert_eq!(error.kind().exit_code(), 3);
+    assert_eq!((error.code(), error.kind().exit_code()), ("not-planned", 3));
     let expected = format!("-:2: 'a:{}' is not in the plan", id(9, 9));
     assert_eq!(error.to_string(), expected);
     assert_eq!(desk.status().chunks.complete, 4);
