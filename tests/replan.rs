@@ -3,6 +3,7 @@
 mod crowd;
 mod model;
 mod moves;
+mod outdated;
 mod outgrown;
 mod plans;
 mod rounds;

@@ -63,7 +63,11 @@ impl Input {
                 repo.name, before.name
             ));
         }
-        self.repos.push(PlanRepo { name: repo.name.clone(), chunks: 0 });
+        self.repos.push(PlanRepo {
+            name: repo.name.clone(),
+            chunks: 0,
+            fingerprint: repo.fingerprint.clone(),
+        });
         self.file = None;
         Ok(())
     }

@@ -205,6 +205,7 @@ impl Open {
             files: self.files,
             reader: None,
             brief: None,
+            outdated: None,
         }
     }
 }

@@ -69,6 +69,7 @@ pub(super) fn synthesis() -> Segment {
         files: Vec::new(),
         reader: None,
         brief: None,
+        outdated: None,
     }
 }
 

@@ -148,7 +148,7 @@ fn a_gap_in_a_file_has_a_frame_and_an_entry_of_its_own() {
 #[test]
 fn repositories_without_chunks_are_in_the_sum() {
     let planner = Planner::new(&PolicyOptions::default().resolve()).unwrap();
-    let repos = vec![PlanRepo { name: "a".into(), chunks: 0 }];
+    let repos = vec![PlanRepo { name: "a".into(), chunks: 0, fingerprint: None }];
     let sum = planner.finish(repos.clone(), &mut |_| Ok(())).unwrap();
     assert_eq!(sum.repos, repos);
 }

@@ -126,10 +126,9 @@ pub fn scan_all(
     tokenizer: Option<&str>,
     common: &Common,
     io: &mut Io<'_>,
-) -> Result<Vec<Sync>> {
-    let one = |member: &Member| {
+) -> Result<()> {
+    members.iter().try_for_each(|member| {
         member.root()?;
-        scan(member, tokenizer, common, io)
-    };
-    members.iter().map(one).collect()
+        scan(member, tokenizer, common, io).map(|_| ())
+    })
 }

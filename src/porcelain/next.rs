@@ -11,7 +11,8 @@ use crate::record::{self, Record, Segment, SegmentKind, Why};
 ///
 /// The reader's own active segment if it has one, else the first that nobody has, marked active. It
 /// prints a brief and the chunks, not their text: that is what `auwai read` does. When every read
-/// segment is done, the synthesis segment comes. With nothing to hand out the exit status is 1.
+/// segment is done, the synthesis segment comes. With nothing to hand out the exit status is 1. When
+/// the index has changed since the plan, standard error says so.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -29,6 +30,10 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         _ => error,
     });
     for record in claimed? {
+        if matches!(&record, Record::Segment(segment) if segment.outdated == Some(true)) {
+            io.say("auwai", "the tree has changed since the plan");
+            io.hint(&format!("let the plan follow it: `{}`", target.plan_command(true)));
+        }
         match record {
             Record::Segment(segment) if common.json => record::write(io.out, &segment)?,
             Record::Segment(segment) => tell(&segment, io)?,

@@ -119,8 +119,6 @@ pub struct Made {
     pub plan: Plan,
     /// Whether it was there before, with every segment done.
     finished: bool,
-    /// Whether it was there before, and the tree has changed since it was last looked at.
-    outdated: bool,
 }
 
 impl Made {
@@ -133,7 +131,7 @@ impl Made {
             io.say("auwai", "the plan that is there is finished, and stays");
             io.hint(&follow);
             io.hint(&anew);
-        } else if self.outdated {
+        } else if self.plan.outdated == Some(true) {
             io.say("auwai", "the plan that is there stays, and the tree has changed");
             io.hint(&follow);
         }
@@ -147,7 +145,7 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     }
     // What is planned anew may take the place of a plan that has followed the tree meanwhile.
     let _turn = args.force.then(|| target.turn(io)).transpose()?;
-    let syncs = scan_all(target.members(), args.shape.tokenizer(), common, io)?;
+    scan_all(target.members(), args.shape.tokenizer(), common, io)?;
     let status = target.status(io)?;
     let plan = match status.policy.as_ref().filter(|_| !args.shape.is_typed()) {
         // Nothing was said of another plan: this one stays, or is made again as it was.
@@ -157,10 +155,8 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     }
     .map_err(|error| args.refused(error))?;
     warn(&plan, &status, io);
-    let changed = syncs.iter().any(|sync| sync.chunks_added + sync.chunks_removed > 0);
-    let existing = plan.existing == Some(true);
-    let (finished, outdated) = (existing && status.is_finished(), existing && changed);
-    Ok(Made { plan, finished, outdated })
+    let finished = plan.existing == Some(true) && status.is_finished();
+    Ok(Made { plan, finished })
 }
 
 /// Says what a plan costs. `before` is how things stood before it.

@@ -1,5 +1,6 @@
 //! `auwai-ledger adopt`: a plan becomes the plan in force.
 
+use super::outdated::is_outdated;
 use super::target::{FullReadOptions, owner};
 use crate::cli::Io;
 use crate::error::Result;
@@ -31,7 +32,9 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     if !adopted.existing {
         super::warn_export(coverage.export(owner(&workspace)), io);
     }
-    record::write(io.out, &located(adopted.plan, adopted.existing, &workspace))?;
+    let outdated = adopted.existing && is_outdated(&adopted.plan, &workspace);
+    let plan = Plan { outdated: outdated.then_some(true), ..adopted.plan };
+    record::write(io.out, &located(plan, adopted.existing, &workspace))?;
     record::write(io.out, &End { of: "plan".to_string(), count: 1 })
 }
 

@@ -136,6 +136,7 @@ mod tests {
             files: (0..files).map(file).collect(),
             reader: None,
             brief: None,
+            outdated: None,
         };
         Placed { seq: 3, segment }
     }

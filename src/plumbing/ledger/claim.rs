@@ -1,6 +1,7 @@
 //! `auwai-ledger claim`: the next segment for a reader.
 
 use super::brief::{Brief, brief};
+use super::outdated::is_outdated;
 use super::target::{ActingOptions, owner};
 use crate::cli::Io;
 use crate::error::{Error, Result};
@@ -11,7 +12,8 @@ use crate::store::coverage::Handed;
 ///
 /// Its own active segment if it has one, else the first pending one, which nobody else gets then;
 /// the synthesis when every read segment is done. Prints the `segment` record with a brief in
-/// words. Nothing to hand out: exit status 1, with the code `done` or `held`.
+/// words, and with `outdated` when the index has changed since the plan. Nothing to hand out: exit
+/// status 1, with the code `done` or `held`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -58,6 +60,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     });
     let mut segment = placed.segment;
     segment.brief = Some(words);
+    segment.outdated = is_outdated(&in_force.plan, &workspace).then_some(true);
     record::write(io.out, &segment)
 }
 

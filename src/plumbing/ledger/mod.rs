@@ -10,6 +10,7 @@ mod coverage;
 mod files;
 mod mark;
 mod not_text;
+mod outdated;
 pub mod print;
 mod reading;
 mod release;

@@ -115,6 +115,17 @@ impl Source {
         }
     }
 
+    /// The same, unless opening it takes a copy of all of it.
+    ///
+    /// # Errors
+    /// What else keeps it from being opened.
+    pub fn ledger_if_cheap(&self) -> Result<Option<Ledger>> {
+        match Ledger::is_unwritable(&self.state.ledger()) {
+            true => Ok(None),
+            false => self.ledger_if_indexed(),
+        }
+    }
+
     /// The rules of admission.
     pub fn policy(&self, world: &World) -> Result<Policy> {
         Policy::open(&self.root, &surroundings(world), &self.only)
@@ -137,6 +148,7 @@ impl Source {
             head: known("head")?,
             dirty: known("dirty")?.map(|dirty| dirty == "true"),
             tokenizer: known("tokenizer")?,
+            fingerprint: Some(ledger.fingerprint()?),
             ..Repo::at(&self.name, &self.root)
         })
     }

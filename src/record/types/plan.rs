@@ -114,6 +114,10 @@ pub struct Segment {
     /// What it holds and what to do with it, in words; written by `claim` alone, and so by `next`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub brief: Option<String>,
+    /// Whether the index has changed since the plan; written by `claim` alone, and so by `next`, absent
+    /// when it has not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outdated: Option<bool>,
 }
 
 /// A repository's share of a plan.
@@ -123,6 +127,9 @@ pub struct PlanRepo {
     pub name: String,
     /// Its planned chunks.
     pub chunks: u64,
+    /// That of the `repo` record which the plan was made from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fingerprint: Option<String>,
 }
 
 /// The sum of a plan.
@@ -162,6 +169,10 @@ pub struct Plan {
     /// Whether the plan was there before and nothing was changed; added by `adopt` and `replan`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub existing: Option<bool>,
+    /// Whether the index has changed since; added by `adopt` for a plan that was there before, absent
+    /// when it has not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outdated: Option<bool>,
     /// Chunks that came into the plan; added by `replan`, absent when none did.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub added: Option<u64>,

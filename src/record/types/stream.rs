@@ -25,6 +25,9 @@ pub struct Repo {
     /// The tokenizer that its index was counted with.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tokenizer: Option<String>,
+    /// Of the chunks of its index: another one where a chunk has come or gone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fingerprint: Option<String>,
 }
 
 impl Repo {

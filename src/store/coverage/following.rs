@@ -53,6 +53,7 @@ fn segment(id: &str, chunks: &[Key]) -> Segment {
         files: [0, 1].iter().map(file).filter(|file| file.chunks > 0).collect(),
         reader: None,
         brief: None,
+        outdated: None,
     }
 }
 

@@ -8,7 +8,7 @@ use super::marks::{How, path_value};
 use super::replan::{After, Before, FreedRead, NewSegment, Replanned, TakenRead, number};
 use super::{Counters, counters, to_json};
 use crate::error::{Error, Result};
-use crate::record::{RepoPath, SegmentKind, SegmentStatus};
+use crate::record::{Plan, PlanRepo, Policy, RepoPath, SegmentKind, SegmentStatus};
 use crate::store::db::Work;
 
 /// Who has read what has moved.
@@ -33,7 +33,7 @@ pub(super) fn rewrite(
     let done = Replanned {
         existing: gone.is_empty()
             && !writer.changed
-            && plan == before.plan
+            && is_same(&plan, &before.plan)
             && policy == before.policy,
         added: writer.totals.chunks.planned.saturating_sub(left as u64),
         removed: gone.len() as u64,
@@ -41,6 +41,9 @@ pub(super) fn rewrite(
         plan,
     };
     if done.existing {
+        if done.plan != before.plan {
+            put_plan(tx, &done.plan, &policy)?;
+        }
         return Ok(done);
     }
     writer.loader.settle()?;
@@ -49,15 +52,29 @@ pub(super) fn rewrite(
     }
     let mut totals = writer.totals;
     totals.last_read = last_read;
-    let sql = "UPDATE plans SET plan_id = ?, policy = ?, plan = ? WHERE generation = ?";
-    let (policy, generation) = (to_json(&policy)?, totals.generation.cast_signed());
-    tx.execute(sql, params![done.plan.id, policy, to_json(&done.plan)?, generation])?;
+    put_plan(tx, &done.plan, &policy)?;
     note_revision(tx, &totals, &done.plan.id, at)?;
     counters::store(tx, &totals)?;
     for taken in &taken {
         take_over(tx, &freed[taken.from], taken, at)?;
     }
     Ok(done)
+}
+
+/// Whether two plans differ in nothing but the fingerprints of their repositories.
+fn is_same(plan: &Plan, before: &Plan) -> bool {
+    let repos = |plan: &Plan| -> Vec<PlanRepo> {
+        plan.repos.iter().map(|repo| PlanRepo { fingerprint: None, ..repo.clone() }).collect()
+    };
+    let bare = |plan: &Plan| Plan { repos: repos(plan), ..plan.clone() };
+    bare(plan) == bare(before)
+}
+
+fn put_plan(tx: &Transaction<'_>, plan: &Plan, policy: &Policy) -> Work<()> {
+    let sql = "UPDATE plans SET plan_id = ?, policy = ?, plan = ?
+        WHERE generation = (SELECT generation FROM counters)";
+    tx.execute(sql, params![plan.id, to_json(policy)?, to_json(plan)?])?;
+    Ok(())
 }
 
 /// Puts segments into their tables, and counts.

@@ -203,6 +203,7 @@ impl Raw {
             files: from_json(files)?,
             reader: self.reader,
             brief: None,
+            outdated: None,
         };
         Ok(Placed { seq: self.seq.cast_unsigned(), segment })
     }

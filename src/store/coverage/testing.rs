@@ -41,8 +41,11 @@ pub(crate) fn plan(segments: u64, chunks: u64, window: u64) -> Vec<u8> {
         ..segment(1, 1)
     };
     write(&mut out, &synthesis).unwrap();
-    let repos =
-        ["a", "b"].map(|name| PlanRepo { name: name.into(), chunks: chunks * segments / 2 });
+    let repos = ["a", "b"].map(|name| PlanRepo {
+        name: name.into(),
+        chunks: chunks * segments / 2,
+        fingerprint: None,
+    });
     let plan = Plan {
         id: format!("plan-{segments}-{chunks}-{window}"),
         segments: segments + 1,
@@ -80,6 +83,7 @@ fn segment(n: u64, chunks: u64) -> Segment {
         files: files.into_iter().filter(|file| file.chunks > 0).collect(),
         reader: None,
         brief: None,
+        outdated: None,
     }
 }
 

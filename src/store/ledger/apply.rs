@@ -7,7 +7,7 @@ use rusqlite::{Transaction, params};
 use super::cuts::{Cut, pack};
 use super::files::{Batch, Changes, Content, FileRow, NameChunk, cuts_of};
 use super::marks::change_of;
-use super::{Durability, Ledger};
+use super::{Durability, Ledger, fingerprint};
 use crate::error::{Error, Result};
 use crate::record::{ChunkId, Fate, RepoPath};
 use crate::store::db::Work;
@@ -18,7 +18,7 @@ impl Ledger {
     pub fn apply(&mut self, batch: &Batch, name: NameChunk<'_>) -> Result<Changes> {
         self.db.write(Durability::Process, |tx| {
             let mut changes = Changes::default();
-            let change = next_change(tx)?;
+            let (change, before) = (next_change(tx)?, fingerprint::of(tx)?);
             for (key, id) in &batch.gone {
                 remove(tx, key, *id, &mut changes)?;
             }
@@ -28,7 +28,7 @@ impl Ledger {
                     put(tx, row, change, name, &mut changes)?;
                 }
             }
-            note_change(tx, change, changes)?;
+            note_change(tx, change, before, changes)?;
             Ok(changes)
         })
     }
@@ -43,14 +43,16 @@ fn next_change(tx: &Transaction<'_>) -> Work<i64> {
 }
 
 /// Notes the change with what it did, not after it: else a mark that comes in between, or after a
-/// process that was killed in between, would count as older than what it saw.
-fn note_change(tx: &Transaction<'_>, change: i64, changes: Changes) -> Work<()> {
+/// process that was killed in between, would count as older than what it saw. `before` is the
+/// fingerprint before it.
+fn note_change(tx: &Transaction<'_>, change: i64, before: u64, changes: Changes) -> Work<()> {
     if changes == Changes::default() {
         return Ok(());
     }
     let mut put = tx.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?;
     put.execute(["changes", &change.to_string()])?;
     put.execute(["moves", "due"])?;
+    fingerprint::keep(tx, before ^ changes.ids)?;
     Ok(())
 }
 
@@ -107,7 +109,10 @@ fn forget(tx: &Transaction<'_>, id: ChunkId, changes: &mut Changes) -> Work<()> 
     )?;
     free.execute([id.0 as i64])?;
     let mut delete = tx.prepare_cached("DELETE FROM chunk_ids WHERE id = ?1")?;
-    changes.removed += delete.execute([id.0 as i64])? as u64;
+    if delete.execute([id.0 as i64])? > 0 {
+        changes.removed += 1;
+        changes.ids ^= id.0;
+    }
     Ok(())
 }
 
@@ -130,6 +135,7 @@ fn put(
     for cut in cuts.iter_mut().filter(|cut| old.get(&cut.id) != Some(&cut.body)) {
         claim_id(tx, &row.path, file, change, cut, name)?;
         changes.added += 1;
+        changes.ids ^= cut.id.0;
     }
     put_cuts(tx, file, &cuts)
 }

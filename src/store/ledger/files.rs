@@ -77,6 +77,8 @@ pub struct Changes {
     pub added: u64,
     /// Chunk ids that are gone.
     pub removed: u64,
+    /// The ids of both, mixed.
+    pub(super) ids: u64,
 }
 
 impl std::ops::AddAssign for Changes {
@@ -84,6 +86,7 @@ impl std::ops::AddAssign for Changes {
         self.files += more.files;
         self.added += more.added;
         self.removed += more.removed;
+        self.ids ^= more.ids;
     }
 }
 

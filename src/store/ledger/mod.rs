@@ -5,6 +5,7 @@
 mod apply;
 mod cuts;
 mod files;
+mod fingerprint;
 mod known;
 mod marks;
 #[cfg(test)]
@@ -65,6 +66,11 @@ impl Ledger {
             return Err(Self::not_indexed(root));
         }
         Ok(Ledger { db: Db::open(path, &KIND)? })
+    }
+
+    /// Whether opening it would take a copy, since this process may not write it.
+    pub fn is_unwritable(path: &Path) -> bool {
+        super::copy::is_unwritable(path)
     }
 
     /// Whether the ledger was made where it is now: see [`Db::is_made_here`].

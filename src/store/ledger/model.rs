@@ -290,6 +290,8 @@ impl Case {
         let read = self.read();
         assert!(self.truth.allows(&read), "{read:x?} {:x?}", self.truth.deliveries);
         assert_eq!(self.kept().len(), self.truth.deliveries.len());
+        let mixed = self.truth.present.keys().fold(0, |all, id| all ^ id.0);
+        assert_eq!(self.ledger.fingerprint().unwrap(), format!("{mixed:016x}"));
     }
 
     /// No read waits that a chunk could take which came after it.
@@ -332,7 +334,7 @@ fn a_killed_scan_of_an_older_version_is_made_good() {
     case.take(&Step::Rename(0, 1));
     case.take(&Step::Scan(Scan { killed: Some(1), ..all }));
     let older = "UPDATE meta SET value = '1' WHERE key = 'changes';
-        DELETE FROM meta WHERE key = 'moves'; DROP INDEX unreadable; DROP TABLE stamp;
+        DELETE FROM meta WHERE key IN ('moves', 'fingerprint'); DROP INDEX unreadable; DROP TABLE stamp;
         PRAGMA user_version = 2;";
     case.ledger.db.write(Durability::Process, |tx| Ok(tx.execute_batch(older)?)).unwrap();
     case.ledger = Ledger::open_or_create(&case.dir.path().join("l.sqlite")).unwrap();
