@@ -13,7 +13,7 @@
 //! listing          directories, opened and listed without following a link
 //! admit  text  plan  store  beneath       what is in; chunks and tokens; segments; SQLite; paths
 //!                  opened below a root
-//! record  regular  the wire; only regular files
+//! record  regular  moves     the wire; only regular files; which chunk takes over which read
 //! error  visible  counted     errors as values; what may be shown; numbers in words
 //! doubling  hangup            waiting ever longer; how to learn that nobody reads any more
 //! ```
@@ -32,6 +32,7 @@ pub mod error;
 pub mod hangup;
 pub mod index;
 pub mod listing;
+pub mod moves;
 pub mod plan;
 pub mod plumbing;
 pub mod porcelain;

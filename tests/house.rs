@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// The layers, lowest first. Modules of one layer do not use each other.
 const LAYERS: &[&[&str]] = &[
     &["counted", "doubling", "error", "hangup", "visible"],
-    &["record", "regular"],
+    &["record", "regular", "moves"],
     &["admit", "text", "plan", "store", "beneath"],
     &["listing"],
     &["walk", "watch", "workspace", "delivery", "relay"],

@@ -1,12 +1,12 @@
-//! Moves: reads whose chunk has left the tree, and the chunks that take them over.
+//! Moves: reads whose chunk has left the plan, and the chunks of the tree that take them over.
 //!
-//! A chunk that is back takes its own read. Else one read goes to one chunk with the same body, in a
-//! file with the same content first, then in tree order. Only a chunk that came into the plan after
-//! the read can take it, so a copy of what is read inherits nothing.
+//! A chunk that is back takes its own read. All others go by the rule of [`crate::moves`], where the
+//! changes are the revisions of the plan.
 
 use std::collections::{HashMap, HashSet};
 
 use super::tree::{Hash, Tree};
+use crate::moves::{Came, Left, pairs};
 use crate::record::{ChunkId, RepoPath};
 
 /// How a chunk of the tree stood in the plan.
@@ -68,60 +68,50 @@ pub(super) fn takers(tree: &Tree, stands: &[Stand], freed: &[Freed]) -> Vec<Take
     }
     let place = |at: &usize| (freed[*at].repo, &freed[*at].path, freed[*at].id);
     left.sort_by(|a, b| place(a).cmp(&place(b)));
-    let mut candidates = Candidates::of(tree, stands, freed, &taken);
-    left.retain(|from| match candidates.in_the_same_file(&freed[*from]) {
-        Some(to) => {
-            taken.push(Taken { to, from: *from });
-            false
-        }
-        None => true,
-    });
-    for from in left {
-        let to = candidates.first(&freed[from]);
-        taken.extend(to.map(|to| Taken { to, from }));
-    }
+    let moved = moved(tree, stands, freed, &left, &taken);
+    taken.extend(moved.into_iter().map(|(at, to)| Taken { to, from: left[at] }));
     taken
 }
 
-/// The unread chunks that have the body of some freed read, in reading order.
-struct Candidates<'a> {
-    tree: &'a Tree,
-    stands: &'a [Stand],
-    by_body: HashMap<(u32, Hash), Vec<u32>>,
+/// The reads and the chunks that have one body.
+#[derive(Default)]
+struct Group {
+    /// Places among those that are left.
+    reads: Vec<usize>,
+    chunks: Vec<u32>,
 }
 
-impl<'a> Candidates<'a> {
-    fn of(tree: &'a Tree, stands: &'a [Stand], freed: &[Freed], taken: &[Taken]) -> Self {
-        let bodies = freed.iter().map(|read| ((read.repo, read.body), Vec::new()));
-        let mut by_body: HashMap<(u32, Hash), Vec<u32>> = bodies.collect();
-        let back: HashSet<u32> = taken.iter().map(|taken| taken.to).collect();
-        for (at, _) in (0u32..).zip(stands).filter(|(_, stand)| !stand.complete && stand.added > 1)
-        {
-            let found = tree.leaf_at(at);
-            if let Some(list) =
-                by_body.get_mut(&(found.repo, found.body)).filter(|_| !back.contains(&at))
-            {
-                list.push(at);
-            }
+/// Who takes over the reads that are `left`, in their order.
+fn moved(
+    tree: &Tree,
+    stands: &[Stand],
+    freed: &[Freed],
+    left: &[usize],
+    back: &[Taken],
+) -> Vec<(usize, u32)> {
+    let mut groups: HashMap<(u32, Hash), Group> = HashMap::new();
+    for (at, read) in left.iter().map(|from| &freed[*from]).enumerate() {
+        groups.entry((read.repo, read.body)).or_default().reads.push(at);
+    }
+    let back: HashSet<u32> = back.iter().map(|taken| taken.to).collect();
+    let unread = (0u32..).zip(stands).filter(|(_, stand)| !stand.complete && stand.added > 1);
+    for (at, _) in unread.filter(|(at, _)| !back.contains(at)) {
+        let found = tree.leaf_at(at);
+        if let Some(group) = groups.get_mut(&(found.repo, found.body)) {
+            group.chunks.push(at);
         }
-        Candidates { tree, stands, by_body }
     }
-
-    fn in_the_same_file(&mut self, read: &Freed) -> Option<u32> {
-        let tree = self.tree;
-        self.take(read, |at| read.file == Some(tree.leaf_at(at).file))
+    let read = |at: &usize| {
+        let Freed { file, since, .. } = freed[left[*at]];
+        Left { file, since }
+    };
+    let chunk = |at: &u32| Came { file: tree.leaf_at(*at).file, added: stands[*at as usize].added };
+    let mut moved = Vec::new();
+    for Group { reads, chunks } in groups.into_values() {
+        let all: Vec<Left> = reads.iter().map(read).collect();
+        let came: Vec<Came> = chunks.iter().map(chunk).collect();
+        moved.extend(pairs(&all, &came).into_iter().map(|(from, to)| (reads[from], chunks[to])));
     }
-
-    fn first(&mut self, read: &Freed) -> Option<u32> {
-        self.take(read, |_| true)
-    }
-
-    /// The first that came after the read and is fit.
-    fn take(&mut self, read: &Freed, fit: impl Fn(u32) -> bool) -> Option<u32> {
-        let stands = self.stands;
-        let list = self.by_body.get_mut(&(read.repo, read.body))?;
-        let later = |at: u32| stands[at as usize].added > read.since;
-        let found = list.iter().position(|at| later(*at) && fit(*at))?;
-        Some(list.remove(found))
-    }
+    moved.sort_unstable();
+    moved
 }

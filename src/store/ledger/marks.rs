@@ -1,7 +1,7 @@
 //! The reads' side of a ledger: which chunks are read, by whom, and what becomes of a read when its
 //! chunk vanishes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -9,6 +9,7 @@ use super::apply::half;
 use super::files::cuts_of;
 use super::{Cut, Durability, Ledger};
 use crate::error::Result;
+use crate::moves::{Came, Left, pairs};
 use crate::record::{ChunkId, Read, RepoPath};
 use crate::store::db::Work;
 
@@ -55,18 +56,21 @@ impl Ledger {
         })
     }
 
-    /// Moves the reads of vanished chunks to new chunks with the same body, one for one: in a file
-    /// with the same content first, then in tree order. Only a chunk that came after the read can
-    /// take it, so a copy inherits nothing. Nothing is done when the index has not changed since the
+    /// Moves the reads of vanished chunks to new chunks with the same body, by the rule of
+    /// [`crate::moves`], where the changes are those of the index. Nothing is done when the index has not changed since the
     /// last time, by whatever process. Returns how many moved.
     pub fn move_reads(&mut self, at: &str) -> Result<u64> {
         if self.meta("moves")?.is_none() {
             return Ok(0);
         }
         self.db.write(Durability::Process, |tx| {
-            let mut moved = 0;
+            let mut groups = BTreeMap::<[u8; 32], Vec<Freed>>::new();
             for read in freed(tx)? {
-                moved += u64::from(give(tx, &read, at)?);
+                groups.entry(read.body).or_default().push(read);
+            }
+            let mut moved = 0;
+            for (body, reads) in &groups {
+                moved += move_group(tx, body, reads, at)?;
             }
             tx.execute("DELETE FROM meta WHERE key = 'moves'", [])?;
             Ok(moved)
@@ -164,6 +168,12 @@ struct Freed {
     since: i64,
 }
 
+/// An unread chunk, and the change that brought it.
+struct Taker {
+    place: Place,
+    added: i64,
+}
+
 fn freed(tx: &Transaction<'_>) -> Work<Vec<Freed>> {
     let mut settle = tx.prepare_cached(
         "DELETE FROM freed WHERE EXISTS (SELECT 1 FROM chunk_ids c WHERE c.id = freed.id)
@@ -180,30 +190,62 @@ fn freed(tx: &Transaction<'_>) -> Work<Vec<Freed>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The unread chunks that have the body of a freed read and came after it.
-fn takers(tx: &Transaction<'_>, read: &Freed) -> Work<Vec<Place>> {
-    // The first term is that of the index, which the second implies but SQLite cannot know.
+/// The unread chunks that have this body, in tree order. Each file's chunks are unpacked once, since
+/// there may be many of one body in it.
+fn takers(tx: &Transaction<'_>, body: &[u8; 32]) -> Work<Vec<Taker>> {
+    // The first terms are those of the index.
     let mut query = tx.prepare_cached(
-        "SELECT c.id FROM chunk_ids c WHERE c.body = ?1 AND c.added > 1 AND c.added > ?2
+        "SELECT c.file, c.id, c.added FROM chunk_ids c WHERE c.body = ?1 AND c.added > 1
          AND NOT EXISTS (SELECT 1 FROM marks m WHERE m.id = c.id AND m.given = 0)",
     )?;
-    let ids = query.query_map(params![half(&read.body), read.since], |row| row.get::<_, i64>(0))?;
-    let mut fit = Vec::new();
-    for id in ids {
-        let place = place(tx, ChunkId(id? as u64))?;
-        fit.extend(place.filter(|place| place.cut.body == read.body));
+    let rows = query.query_map([half(body)], |row| {
+        Ok((row.get::<_, i64>(0)?, (ChunkId(row.get::<_, i64>(1)?.cast_unsigned()), row.get(2)?)))
+    })?;
+    let mut files = BTreeMap::<i64, HashMap<ChunkId, i64>>::new();
+    for row in rows {
+        let (file, (id, added)) = row?;
+        files.entry(file).or_default().insert(id, added);
     }
-    Ok(fit)
+    let mut takers = Vec::new();
+    for (file, ids) in files {
+        takers.extend(takers_in(tx, file, &ids)?);
+    }
+    takers.retain(|taker| taker.place.cut.body == *body);
+    let order = |taker: &Taker| (taker.place.key.clone(), taker.place.cut.bytes.from);
+    takers.sort_by_cached_key(order);
+    Ok(takers)
 }
 
-fn give(tx: &Transaction<'_>, read: &Freed, at: &str) -> Work<bool> {
-    let fit = takers(tx, read)?;
-    let best =
-        fit.into_iter().min_by_key(|p| (p.hash != read.file, p.key.clone(), p.cut.bytes.from));
-    let Some(place) = best else { return Ok(false) };
-    put_mark(tx, &place, read.since)?;
+/// The chunks of one file that have these ids.
+fn takers_in(tx: &Transaction<'_>, file: i64, ids: &HashMap<ChunkId, i64>) -> Work<Vec<Taker>> {
+    let mut query = tx.prepare_cached("SELECT key, hash FROM files WHERE id = ?1")?;
+    let row = query.query_row([file], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let Some((key, hash)): Option<(Vec<u8>, [u8; 32])> = row else { return Ok(Vec::new()) };
+    let found = cuts_of(tx, file)?.into_iter().filter_map(|cut| {
+        let added = *ids.get(&cut.id)?;
+        Some(Taker { place: Place { key: key.clone(), hash, cut }, added })
+    });
+    Ok(found.collect())
+}
+
+/// Moves reads of one body; how many.
+fn move_group(tx: &Transaction<'_>, body: &[u8; 32], reads: &[Freed], at: &str) -> Work<u64> {
+    let takers = takers(tx, body)?;
+    let left = |read: &Freed| Left { file: Some(read.file), since: read.since.cast_unsigned() };
+    let came = |taker: &Taker| Came { file: taker.place.hash, added: taker.added.cast_unsigned() };
+    let left: Vec<Left> = reads.iter().map(left).collect();
+    let came: Vec<Came> = takers.iter().map(came).collect();
+    let pairs = pairs(&left, &came);
+    for (from, to) in &pairs {
+        give(tx, &reads[*from], &takers[*to].place, at)?;
+    }
+    Ok(pairs.len() as u64)
+}
+
+fn give(tx: &Transaction<'_>, read: &Freed, place: &Place, at: &str) -> Work<()> {
+    put_mark(tx, place, read.since)?;
     let evidence = Evidence { reader: "auwai", how: "moved", at };
-    note_read(tx, &place, evidence, (None, None))?;
+    note_read(tx, place, evidence, (None, None))?;
     tx.prepare_cached("UPDATE marks SET given = 1 WHERE id = ?1")?.execute([read.id])?;
-    Ok(true)
+    Ok(())
 }
