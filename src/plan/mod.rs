@@ -39,5 +39,5 @@ pub use order::parse_order;
 pub use pack::pack;
 pub use planner::Planner;
 pub use policy::{PolicyOptions, TOKENIZERS, options, parse_share, parse_tokens};
-pub use revise::{Old, Revise, Revised, Revision, repacks, revise};
+pub use revise::{Old, Revise, Revised, Revision, Summed, repacks, revise};
 pub use tree::{Found, Hash, Tree};

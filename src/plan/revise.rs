@@ -307,15 +307,40 @@ fn pack(tree: &Tree, policy: &Policy, left: &[u32], first: u64) -> Result<Vec<Ve
     Ok(fresh)
 }
 
-impl Revision<'_> {
-    /// The segments in the order of the plan: the old ones, the new ones, the synthesis.
-    pub fn segments(&self) -> impl Iterator<Item = Revised> {
-        self.places().into_iter().map(|place| self.segment(place))
-    }
+/// The segments of a revised plan in their order: the old ones, the new ones, the synthesis. Each is
+/// made once, and summed up on its way.
+pub struct Summed<'a> {
+    revision: Revision<'a>,
+    places: std::vec::IntoIter<Place>,
+    sum: Sum,
+}
 
-    /// The same, for whoever keeps nothing else of it.
-    pub fn into_segments(self) -> impl Iterator<Item = Revised> {
-        self.places().into_iter().map(move |place| self.segment(place))
+impl Iterator for Summed<'_> {
+    type Item = Revised;
+
+    fn next(&mut self) -> Option<Revised> {
+        let revised = self.revision.segment(self.places.next()?);
+        self.sum.add(&revised.segment);
+        Some(revised)
+    }
+}
+
+impl Summed<'_> {
+    /// The sum of all, over repositories that count their chunks themselves.
+    pub fn plan(mut self, repos: Vec<PlanRepo>) -> Plan {
+        self.by_ref().for_each(drop);
+        self.sum.plan(repos)
+    }
+}
+
+impl<'a> Revision<'a> {
+    /// Its segments.
+    ///
+    /// # Errors
+    /// None that a policy can cause.
+    pub fn summed(self) -> Result<Summed<'a>> {
+        let sum = Sum::new(self.policy)?;
+        Ok(Summed { places: self.places().into_iter(), sum, revision: self })
     }
 
     fn places(&self) -> Vec<Place> {
@@ -330,16 +355,6 @@ impl Revision<'_> {
     /// The number of the last read segment that there ever was.
     pub fn last_read(&self) -> u64 {
         self.first - 1 + self.fresh.len() as u64
-    }
-
-    /// The sum, over repositories that count their chunks themselves.
-    ///
-    /// # Errors
-    /// None that a policy can cause.
-    pub fn plan(&self, repos: Vec<PlanRepo>) -> Result<Plan> {
-        let mut sum = Sum::new(self.policy)?;
-        self.segments().for_each(|revised| sum.add(&revised.segment));
-        Ok(sum.plan(repos))
     }
 
     /// How many chunks came in that nobody has read.

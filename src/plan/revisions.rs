@@ -191,7 +191,6 @@ impl Desk {
             last_read,
         };
         let revision = revise(it).unwrap();
-        let revised: Vec<Revised> = revision.segments().collect();
         let moves: Vec<(QualifiedId, QualifiedId)> = revision
             .taken
             .iter()
@@ -204,6 +203,11 @@ impl Desk {
             })
             .collect();
         let last_read = revision.last_read();
+        let mut summed = revision.summed().unwrap();
+        let revised: Vec<Revised> = summed.by_ref().collect();
+        let sum = summed.plan(Vec::new());
+        let chunks: usize = revised.iter().map(|it| it.segment.chunks.len()).sum();
+        prop_assert_eq!((sum.segments, sum.chunks), (revised.len() as u64, chunks as u64));
         drop(reads);
         self.keep(&revised, &moves, &here, policy, last_read);
         self.check(&before, &revised)?;

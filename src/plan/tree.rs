@@ -27,6 +27,8 @@ pub struct Tree {
     leaves: Vec<Leaf>,
     /// The places by repository and id.
     by_id: Vec<u32>,
+    /// Whether the chunks are in another order than that of the tree.
+    sorted: bool,
 }
 
 #[derive(Debug)]
@@ -65,14 +67,16 @@ impl Tree {
         Ok(())
     }
 
-    /// Brings the chunks into the reading order of `policy`, and makes them ready to be found.
+    /// Brings the chunks into the reading order of `policy`, and makes them ready to be found; again,
+    /// with another policy, it forgets the first.
     ///
     /// # Errors
     /// Usage for a glob of its order that is not one.
     pub fn settle(&mut self, policy: &Policy) -> Result<()> {
-        if !policy.order.is_empty() {
+        if !policy.order.is_empty() || self.sorted {
             self.sort(&Order::new(&policy.order)?)?;
         }
+        self.sorted = !policy.order.is_empty();
         self.by_id = (0u32..).take(self.leaves.len()).collect();
         let (leaves, files) = (&self.leaves, &self.files);
         self.by_id.sort_unstable_by_key(|at| {
@@ -89,7 +93,7 @@ impl Tree {
             entry.rank = order.rank(&path.map_err(|e| Error::failed("bad-input", e))?);
         }
         let files = &self.files;
-        self.leaves.sort_by_key(|leaf| files[leaf.file as usize].rank);
+        self.leaves.sort_by_key(|leaf| (files[leaf.file as usize].rank, leaf.file));
         Ok(())
     }
 
@@ -228,4 +232,37 @@ fn hash(chunk: &Chunk, hex: Option<&str>) -> Said<Hash> {
 
 fn number(count: usize) -> Said<u32> {
     u32::try_from(count).map_err(|_| "more chunks than can be counted".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PolicyOptions;
+    use super::super::tests::stream;
+    use super::*;
+
+    #[test]
+    fn a_tree_that_is_settled_again_forgets_its_first_order() {
+        let file = |tokens| (20, vec![(tokens, false), (tokens + 1, false)]);
+        let chunks: Vec<Chunk> = stream(&[vec![file(10), file(20), file(30)]])
+            .into_iter()
+            .map(|chunk| {
+                let hash = blake3::hash(chunk.path.as_bytes()).to_hex().to_string();
+                Chunk { body_hash: Some(hash.clone()), file_hash: Some(hash), ..chunk }
+            })
+            .collect();
+        let settled = |orders: &[&[&str]]| {
+            let mut tree = Tree::default();
+            chunks.iter().for_each(|chunk| tree.push(chunk).unwrap());
+            for order in orders {
+                let order = order.iter().map(|glob| glob.to_string()).collect();
+                let policy = PolicyOptions { order, ..PolicyOptions::default() }.resolve();
+                tree.settle(&policy).unwrap();
+            }
+            (0..6).map(|at| tree.leaf_at(at).tokens()).collect::<Vec<_>>()
+        };
+        let (last, middle): (&[&str], &[&str]) = (&["*2.c"], &["*1.c"]);
+        assert_eq!(settled(&[middle]), [20, 21, 10, 11, 30, 31]);
+        assert_eq!(settled(&[last, middle]), settled(&[middle]));
+        assert_eq!(settled(&[last, &[]]), settled(&[&[]]));
+    }
 }

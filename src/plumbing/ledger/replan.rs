@@ -7,10 +7,12 @@ use super::target::{FullReadOptions, owner};
 use crate::cli::Io;
 use crate::cli::policy::{OrderArgs, PolicyArgs};
 use crate::error::{Error, Result};
-use crate::plan::{self, Freed, Input, Old, PolicyOptions, Revise, Revised, Stand, Taken, Tree};
+use crate::plan::{
+    self, Freed, Input, Old, PolicyOptions, Revise, Revised, Stand, Summed, Taken, Tree,
+};
 use crate::record::{self, End, Plan, Policy, Read, Reader, Record, Repo};
 use crate::store::coverage::{
-    After, Before, Coverage, FreedRead, NewSegment, Replanned, Reviser, TakenRead,
+    After, Before, Coverage, FreedRead, NewSegment, Replanned, Reviser, Segments, TakenRead,
 };
 use crate::workspace::{Member, Workspace};
 
@@ -58,10 +60,13 @@ fn told(replanned: Replanned, workspace: &Workspace) -> Plan {
 }
 
 fn replan(coverage: &mut Coverage, stream: Stream, asked: Asked, at: &str) -> Result<Replanned> {
+    // Before the transaction, which takes a lock that others wait for; again in it only where the
+    // policy has changed meanwhile.
+    let policy = asked.over(&coverage.in_force()?.policy);
     let mut follow = Follow {
-        stream,
+        stream: stream.settled(&policy)?,
         asked,
-        policy: None,
+        policy,
         old: Vec::new(),
         stands: Vec::new(),
         gone: HashSet::new(),
@@ -110,6 +115,12 @@ impl Stream {
             None => Ok(Stream { tree, repos, tokenizers }),
         }
     }
+
+    /// The same in the order of a policy.
+    fn settled(mut self, policy: &Policy) -> Result<Stream> {
+        self.tree.settle(policy)?;
+        Ok(self)
+    }
 }
 
 fn other_repositories(name: &str, came: bool) -> Error {
@@ -137,7 +148,8 @@ impl Asked {
 struct Follow {
     stream: Stream,
     asked: Asked,
-    policy: Option<Policy>,
+    /// The policy that the tree is settled under.
+    policy: Policy,
     old: Vec<Old>,
     stands: Vec<Stand>,
     /// The chunks that are gone now.
@@ -151,8 +163,10 @@ impl Reviser for Follow {
     fn vanished(&mut self, before: &Before) -> Result<Vec<usize>> {
         let policy = self.asked.over(&before.policy);
         self.refuse_tokenizer(&before.policy, &policy)?;
-        self.stream.tree.settle(&policy)?;
-        self.policy = Some(policy);
+        if policy != self.policy {
+            self.stream.tree.settle(&policy)?;
+            self.policy = policy;
+        }
         let repos = self.repos(before);
         self.stands = vec![Stand::NEW; self.stream.tree.len()];
         let mut vanished = Vec::new();
@@ -186,7 +200,7 @@ impl Reviser for Follow {
             status: it.status,
         };
         self.old = before.segments.iter().map(old).collect();
-        let policy = self.policy.as_ref().unwrap_or(&before.policy);
+        let policy = &self.policy;
         let revision = plan::revise(Revise {
             policy,
             repack: plan::repacks(&before.policy, policy),
@@ -205,15 +219,15 @@ impl Reviser for Follow {
             from: self.from[taken.from],
             to: evidence(&self.stream.tree, taken.to),
         });
+        let repos = self.stream.repos.clone();
         Ok(After {
-            plan: revision.plan(self.stream.repos.clone())?,
             policy: policy.clone(),
             last_read: revision.last_read(),
             taken: taken.collect(),
             reopens: revision.unread_new() > 0
                 || revision.last_read() > before.last_read
                 || kept < self.gone.len(),
-            segments: Box::new(revision.into_segments().map(new_segment)),
+            segments: Box::new(Coming { summed: revision.summed()?, repos }),
         })
     }
 }
@@ -261,9 +275,25 @@ impl Follow {
     }
 }
 
-fn new_segment(revised: Revised) -> NewSegment {
-    let Revised { old, segment, complete, complete_tokens } = revised;
-    NewSegment { old, segment, complete, complete_tokens }
+/// The segments on their way into the store.
+struct Coming<'a> {
+    summed: Summed<'a>,
+    repos: Vec<record::PlanRepo>,
+}
+
+impl Iterator for Coming<'_> {
+    type Item = NewSegment;
+
+    fn next(&mut self) -> Option<NewSegment> {
+        let Revised { old, segment, complete, complete_tokens } = self.summed.next()?;
+        Some(NewSegment { old, segment, complete, complete_tokens })
+    }
+}
+
+impl Segments for Coming<'_> {
+    fn plan(self: Box<Self>) -> Plan {
+        self.summed.plan(self.repos)
+    }
 }
 
 /// A chunk as evidence of a read that it takes over.

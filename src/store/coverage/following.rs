@@ -188,13 +188,35 @@ impl Desk {
             .collect();
         self.segments = all.into_iter().map(|(_, id, status, list)| (id, status, list)).collect();
         After {
-            plan: sum(segments.len() as u64, self.planned().len() as u64),
             policy: policy(65_536),
-            segments: Box::new(segments.into_iter()),
+            segments: Box::new(Summed {
+                plan: sum(segments.len() as u64, self.planned().len() as u64),
+                segments: segments.into_iter(),
+            }),
             last_read,
             taken,
             reopens,
         }
+    }
+}
+
+struct Summed {
+    segments: std::vec::IntoIter<NewSegment>,
+    plan: Plan,
+}
+
+impl Iterator for Summed {
+    type Item = NewSegment;
+
+    fn next(&mut self) -> Option<NewSegment> {
+        self.segments.next()
+    }
+}
+
+impl Segments for Summed {
+    fn plan(self: Box<Self>) -> Plan {
+        assert_eq!(self.segments.len(), 0, "asked before all have come");
+        self.plan
     }
 }
 

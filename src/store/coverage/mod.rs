@@ -40,7 +40,8 @@ pub use export::Owner;
 pub use marks::{How, Marked, Marking};
 pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};
 pub use replan::{
-    After, Before, FreedRead, NewSegment, OldChunk, OldSegment, Replanned, Reviser, TakenRead,
+    After, Before, FreedRead, NewSegment, OldChunk, OldSegment, Replanned, Reviser, Segments,
+    TakenRead,
 };
 pub use segments::Placed;
 

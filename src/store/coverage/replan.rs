@@ -105,14 +105,18 @@ pub struct TakenRead {
     pub to: Read,
 }
 
+/// The segments of the revised plan in order, which are asked once each, and then their sum.
+pub trait Segments: Iterator<Item = NewSegment> {
+    /// The plan that they are.
+    fn plan(self: Box<Self>) -> Plan;
+}
+
 /// The revised plan.
 pub struct After<'a> {
-    /// Its sum.
-    pub plan: Plan,
     /// What it is under.
     pub policy: Policy,
-    /// Its segments in order; old ones that do not come are dropped.
-    pub segments: Box<dyn Iterator<Item = NewSegment> + 'a>,
+    /// Its segments; old ones that do not come are dropped.
+    pub segments: Box<dyn Segments + 'a>,
     /// The number of the last read segment that there ever was.
     pub last_read: u64,
     /// The reads that are taken over.

@@ -23,11 +23,12 @@ pub(super) fn rewrite(
     after: After<'_>,
     at: &str,
 ) -> Work<Replanned> {
-    let After { plan, policy, segments, last_read, taken, reopens } = after;
+    let After { policy, mut segments, last_read, taken, reopens } = after;
     // First, since what has other bytes than were read comes again under its id.
     remove(tx, before, gone)?;
     let mut writer = Writer::new(tx, before, gone)?;
-    segments.into_iter().try_for_each(|segment| writer.put(&segment))?;
+    segments.by_ref().try_for_each(|segment| writer.put(&segment))?;
+    let plan = segments.plan();
     writer.drop_the_rest()?;
     let left = before.chunks.len() - gone.len();
     let done = Replanned {
