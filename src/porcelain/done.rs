@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use super::options::{Common, ReaderOption, SegmentOption};
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, silent};
 use super::render::percent;
 use super::target::Target;
 use crate::cli::Io;
 use crate::counted::{count, thousands};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::{self, Record, Status};
 
 /// Close a segment, with what was found in it
@@ -90,5 +90,5 @@ pub fn status_of(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Status> {
         }
         Ok(())
     })?;
-    status.ok_or_else(|| Error::failed("cut-off", "the ledger gave no status"))
+    status.ok_or_else(|| silent("the ledger gave no status"))
 }

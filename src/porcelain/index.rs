@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::options::Common;
-use super::pipeline::{Pipeline, Stage, stage};
+use super::pipeline::{Pipeline, Stage, silent, stage};
 use super::progress::Bar;
 use super::target::{argument, repositories};
 use crate::cli::Io;
@@ -87,7 +87,7 @@ pub fn scan(
         Ok(())
     })?;
     bar.clear();
-    sync.ok_or_else(|| crate::error::Error::failed("cut-off", "the scan ended without a word"))
+    sync.ok_or_else(|| silent("the scan ended without a word"))
 }
 
 fn scan_stage(member: &Member, tokenizer: Option<&str>, common: &Common) -> Stage {

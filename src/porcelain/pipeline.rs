@@ -266,6 +266,11 @@ fn is_echo(error: &Error) -> bool {
     error.code() == "ack-closed"
 }
 
+/// The error for a pipeline that ended well and did not say what it was asked.
+pub fn silent(what: &str) -> Error {
+    Error::failed("cut-off", what).hint("run it again; see the stages with `AUWAI_TRACE=1`")
+}
+
 /// The records of a short pipeline whose records fit in memory.
 pub fn collect_records(stages: &[Stage], io: &mut Io<'_>) -> Result<Vec<Record>> {
     let mut all = Vec::new();
@@ -361,6 +366,13 @@ fn stopped(status: ExitStatus) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pipeline_that_says_nothing_is_told_with_what_to_do() {
+        let error = silent("the plan was not kept");
+        assert_eq!((error.code(), error.kind()), ("cut-off", Kind::Failed));
+        assert!(error.hints()[0].contains("`AUWAI_TRACE=1`"));
+    }
 
     #[test]
     fn a_pipeline_that_fails_half_way_leaves_no_stage_behind() {

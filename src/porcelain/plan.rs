@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::index::scan_all;
 use super::options::Common;
-use super::pipeline::{Pipeline, Stage, stage};
+use super::pipeline::{Pipeline, Stage, silent, stage};
 use super::render::{from_ppm, percent};
 use super::target::Target;
 use crate::cli::Io;
@@ -216,7 +216,7 @@ pub fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
         }
         Ok(())
     })?;
-    plan.ok_or_else(|| Error::failed("cut-off", "the plan was not kept"))
+    plan.ok_or_else(|| silent("the plan was not kept"))
 }
 
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.

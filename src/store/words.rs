@@ -31,7 +31,9 @@ pub(super) fn explain(path: &Path, kind: &Kind, cause: &rusqlite::Error) -> Erro
                 .hint("look for room (`df`) and at the disk, then run the command again")
         }
         _ if is_damage(cause) => damaged(name, &subject, cause),
-        _ => Error::failed("ledger", format!("cannot use the {name} '{subject}'")).because(cause),
+        _ => Error::failed("ledger", format!("cannot use the {name} '{subject}'"))
+            .because(cause)
+            .hint("run it again; see the stages with `AUWAI_TRACE=1`"),
     }
 }
 
@@ -111,4 +113,19 @@ pub(super) fn cannot_copy(path: &Path, e: &std::io::Error) -> Error {
 /// A path as shown.
 pub(super) fn quote(path: &Path) -> std::borrow::Cow<'_, str> {
     quote_path(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_sqlite_says_is_told_with_what_to_do() {
+        let kind = Kind { name: "ledger", application_id: 0, migrations: &[] };
+        for code in 1..=28 {
+            let cause = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            let error = explain(Path::new("x"), &kind, &cause);
+            assert!(!error.hints().is_empty(), "{code}: {error}");
+        }
+    }
 }

@@ -216,6 +216,7 @@ fn twice(cause: rusqlite::Error, repo: &str, id: ChunkId) -> Fault {
     match cause.sqlite_error_code() {
         Some(ErrorCode::ConstraintViolation) => {
             Error::failed("bad-plan", format!("-: the plan has the chunk '{repo}:{id}' twice"))
+                .hint("make it again from the index: `auwai plan --force`")
                 .into()
         }
         _ => cause.into(),

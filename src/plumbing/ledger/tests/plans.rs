@@ -85,6 +85,7 @@ fn a_plan_that_contradicts_itself_is_named_by_line() {
         assert_ne!(bad, good);
         let error = desk.feed(&["adopt"], bad.as_bytes()).unwrap_err();
         assert!(error.to_string().starts_with(message), "{error}");
+        assert!(error.code() != "bad-plan" || error.hints()[0].contains("`auwai plan --force`"));
         assert_eq!(desk.status().plan, None);
     }
 }

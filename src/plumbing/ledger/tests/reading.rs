@@ -155,3 +155,16 @@ fn marks_from_two_sides_all_count() {
     assert_eq!(counts(&desk.status())[3..], [600, 600, 6000, 6000]);
     assert_eq!(desk.ask("SELECT sum(unread) FROM segment_progress"), "[(0,)]");
 }
+
+#[test]
+fn a_path_in_a_segment_that_no_repository_can_have_is_damage() {
+    let desk = Desk::planned(1, 4);
+    let odd = "UPDATE segment_records SET files = replace(files, 'src/1.rs', '../1.rs')";
+    let path = desk.state("coverage.sqlite");
+    let sql =
+        format!("import sqlite3; c = sqlite3.connect({path:?}); c.execute(\"{odd}\"); c.commit()");
+    assert!(std::process::Command::new("python3").args(["-c", &sql]).status().unwrap().success());
+    let error = desk.run(&["show", "--workspace", ".", "--segment", "read-1"]).unwrap_err();
+    assert_eq!(error.code(), "damaged", "{error}");
+    assert!(error.hints()[0].contains("`auwai plan --force`"));
+}
