@@ -42,16 +42,35 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "NAME", value_parser = TOKENIZERS)]
     pub tokenizer: Option<String>,
 
-    /// The size in characters of a page that `read` prints at once [default: no limit].
-    #[arg(long, value_name = "CHARS", value_parser = parse_page)]
-    pub page: Option<u64>,
+    /// The size in characters of a page that `read` prints at once; `none` is no limit
+    /// [default: none].
+    #[arg(long, value_name = "CHARS|none", value_parser = parse_page)]
+    pub page: Option<PageSize>,
+}
+
+/// The most characters of a page, if there is a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize(pub Option<u64>);
+
+impl std::fmt::Display for PageSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(page) => write!(f, "{page}"),
+            None => f.write_str("none"),
+        }
+    }
 }
 
 /// A page of no characters could hold nothing.
-fn parse_page(text: &str) -> std::result::Result<u64, String> {
+fn parse_page(text: &str) -> std::result::Result<PageSize, String> {
+    if text == "none" {
+        return Ok(PageSize(None));
+    }
     match parse_tokens(text) {
-        Ok(0) | Err(_) => Err("not a number of characters, such as 30000 or 30k".to_string()),
-        Ok(page) => Ok(page),
+        Ok(0) | Err(_) => {
+            Err("not a number of characters, such as 30000 or 30k, and not `none`".to_string())
+        }
+        Ok(page) => Ok(PageSize(Some(page))),
     }
 }
 
@@ -65,7 +84,7 @@ impl PolicyArgs {
             ("--reserve", number(self.reserve)),
             ("--safety", self.safety.map(|ppm| format!("0.{ppm:06}"))),
             ("--tokenizer", self.tokenizer.clone()),
-            ("--page", number(self.page)),
+            ("--page", self.page.map(|page| page.to_string())),
         ];
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
@@ -78,7 +97,7 @@ impl PolicyArgs {
             reserve: Some(policy.reserve.0),
             safety: Some(policy.safety_ppm),
             tokenizer: Some(policy.tokenizer.clone()),
-            page: policy.page,
+            page: policy.page.map(|page| PageSize(Some(page))),
         }
     }
 
@@ -90,7 +109,7 @@ impl PolicyArgs {
             reserve: self.reserve.unwrap_or(base.reserve),
             safety_ppm: self.safety.unwrap_or(base.safety_ppm),
             tokenizer: self.tokenizer.clone().unwrap_or(base.tokenizer),
-            page: self.page.or(base.page),
+            page: self.page.map_or(base.page, |page| page.0),
             ..base
         }
     }

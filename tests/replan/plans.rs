@@ -188,6 +188,19 @@ fn another_window_divides_anew_what_is_unread() {
 }
 
 #[test]
+fn a_page_size_comes_and_goes() {
+    let site = planned(&[("a.txt", lines("first", 1, 300))]);
+    let page = || ask(&site, "SELECT json_extract(policy, '$.page') FROM plans");
+    for (option, kept) in [("9k", "9000\n"), ("none", "None\n")] {
+        replan(&site, &["--page", option]);
+        assert_eq!(page(), kept);
+        let pages = site.ok(&["read", "--segment", "read-1"]).contains("page 1/");
+        assert_eq!(pages, option == "9k");
+    }
+    site.run(&["replan", "--page", "0"]).expect_code(2);
+}
+
+#[test]
 fn a_window_that_is_too_small_is_refused_and_nothing_changes() {
     let site = planned(&[("a.txt", lines("first", 1, 900))]);
     let before = ask(&site, "SELECT * FROM plans");
