@@ -23,8 +23,6 @@ pub struct Adopted {
     pub plan: Plan,
     /// Whether it was there before, and nothing changed.
     pub existing: bool,
-    /// Whether every segment of it is done.
-    pub finished: bool,
 }
 
 impl Coverage {
@@ -88,14 +86,14 @@ fn take<R: BufRead>(
         params![generation, plan.id, to_json(&policy)?, to_json(&plan)?, at],
     )?;
     note_revision(tx, &loader.counters, &plan.id, at)?;
-    Ok(Adopted { plan, existing: false, finished: loader.counters.finished() })
+    Ok(Adopted { plan, existing: false })
 }
 
 /// The plan that is there, when the new one is made under the same policy.
 fn keep(tx: &Transaction<'_>, policy: &Policy, before: &Counters) -> Work<Adopted> {
     let now = in_force(tx)?;
     if now.policy == *policy {
-        return Ok(Adopted { plan: now.plan, existing: true, finished: before.finished() });
+        return Ok(Adopted { plan: now.plan, existing: true });
     }
     let left = before.segments.total - before.segments.done;
     let message = match left {
