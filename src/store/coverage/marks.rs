@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
-use super::{Coverage, counters, in_force};
+use super::{Coverage, InForce, counters, in_force};
 use crate::error::Result;
 use crate::record::{Read, RepoPath};
 use crate::store::db::{Durability, Work};
@@ -79,11 +79,9 @@ struct Marker<'tx> {
     tx: &'tx Transaction<'tx>,
     marking: &'tx Marking,
     at: &'tx str,
-    generation: i64,
-    plan: String,
+    plan: InForce,
     find: CachedStatement<'tx>,
     complete: CachedStatement<'tx>,
-    keep: CachedStatement<'tx>,
     remember: CachedStatement<'tx>,
     revision: i64,
     /// Chunks completed by the place of their segment.
@@ -109,8 +107,6 @@ const COMPLETE: &str = "UPDATE chunks SET complete = 1, read_at = ?
 const REMEMBER: &str = "INSERT OR REPLACE INTO marks (repo_no, chunk, body, file, since)
     VALUES (?, ?, ?, ?, ?)";
 
-/// One row for each reader and way; and one more whenever the chunk became complete by it, since it
-/// may have been unread again in between.
 const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_byte, to_byte,
         reader, how, generation, plan, segment, at, head, clean)
     SELECT ?1, ?2, ?3, ?4,
@@ -121,16 +117,13 @@ const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_by
 
 impl<'tx> Marker<'tx> {
     fn new(tx: &'tx Transaction<'tx>, marking: &'tx Marking, at: &'tx str) -> Work<Self> {
-        let now = in_force(tx)?;
         Ok(Marker {
             tx,
             marking,
             at,
-            generation: now.generation.cast_signed(),
-            plan: now.plan.id,
+            plan: in_force(tx)?,
             find: tx.prepare_cached(FIND)?,
             complete: tx.prepare_cached(COMPLETE)?,
-            keep: tx.prepare_cached(KEEP)?,
             remember: tx.prepare_cached(REMEMBER)?,
             revision: counters::load(tx)?.revision.cast_signed(),
             segments: HashMap::new(),
@@ -152,7 +145,15 @@ impl<'tx> Marker<'tx> {
             self.tokens += planned.tokens;
             self.remember(read, &planned)?;
         }
-        self.keep(read, &id, &planned, completes)?;
+        let kept = Kept {
+            reader: &self.marking.reader,
+            how: self.marking.how,
+            generation: self.plan.generation,
+            plan: &self.plan.plan.id,
+            segment: &planned.segment,
+            at: self.at,
+        };
+        keep_read(self.tx, read, &kept, completes)?;
         Ok(true)
     }
 
@@ -173,30 +174,6 @@ impl<'tx> Marker<'tx> {
         Ok(())
     }
 
-    fn keep(&mut self, read: &Read, id: &str, planned: &Planned, completes: bool) -> Work<()> {
-        let shown = read.path.as_deref().map(|path| (path, read.path_b64.as_deref()));
-        let path = shown.and_then(|(path, b64)| RepoPath::from_wire(path, b64).ok());
-        self.keep.execute(params![
-            read.repo,
-            id,
-            read.body,
-            read.file,
-            path.as_ref().map(path_value),
-            read.bytes.map(|bytes| bytes.from.cast_signed()),
-            read.bytes.map(|bytes| bytes.to.cast_signed()),
-            self.marking.reader,
-            self.marking.how.as_str(),
-            self.generation,
-            self.plan,
-            planned.segment,
-            self.at,
-            read.head,
-            read.clean,
-            completes,
-        ])?;
-        Ok(())
-    }
-
     /// Brings the totals up to date; the chunks that became complete.
     fn settle(self) -> Work<u64> {
         let completed = self.segments.values().sum();
@@ -209,6 +186,47 @@ impl<'tx> Marker<'tx> {
         }
         Ok(completed)
     }
+}
+
+/// What is known of a read beside what it says itself.
+pub(super) struct Kept<'a> {
+    pub reader: &'a str,
+    pub how: How,
+    pub generation: u64,
+    pub plan: &'a str,
+    pub segment: &'a str,
+    pub at: &'a str,
+}
+
+/// Keeps a read for good: one row for each reader and way; and one more whenever the chunk became
+/// complete by it, since it may have been unread again in between.
+pub(super) fn keep_read(
+    tx: &Transaction<'_>,
+    read: &Read,
+    kept: &Kept<'_>,
+    completes: bool,
+) -> Work<()> {
+    let shown = read.path.as_deref().map(|path| (path, read.path_b64.as_deref()));
+    let path = shown.and_then(|(path, b64)| RepoPath::from_wire(path, b64).ok());
+    tx.prepare_cached(KEEP)?.execute(params![
+        read.repo,
+        read.id.to_string(),
+        read.body,
+        read.file,
+        path.as_ref().map(path_value),
+        read.bytes.map(|bytes| bytes.from.cast_signed()),
+        read.bytes.map(|bytes| bytes.to.cast_signed()),
+        kept.reader,
+        kept.how.as_str(),
+        kept.generation.cast_signed(),
+        kept.plan,
+        kept.segment,
+        kept.at,
+        read.head,
+        read.clean,
+        completes,
+    ])?;
+    Ok(())
 }
 
 /// A path as a value: text where it is UTF-8, else a blob.

@@ -1,14 +1,14 @@
 //! How a revised plan is written over the one in force: only what differs.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::adopt::note_revision;
 use super::loader::{Lists, Loader};
-use super::marks::{How, path_value};
+use super::marks::{How, Kept, keep_read};
 use super::replan::{After, Before, FreedRead, NewSegment, Replanned, TakenRead, number};
 use super::{Counters, counters, to_json};
-use crate::error::{Error, Result};
-use crate::record::{Plan, PlanRepo, Policy, RepoPath, SegmentKind, SegmentStatus};
+use crate::error::Error;
+use crate::record::{ChunkId, Plan, PlanRepo, Policy, SegmentKind, SegmentStatus};
 use crate::store::db::Work;
 
 /// Who has read what has moved.
@@ -57,7 +57,7 @@ pub(super) fn rewrite(
     note_revision(tx, &totals, &done.plan.id, at)?;
     counters::store(tx, &totals)?;
     for taken in &taken {
-        take_over(tx, &freed[taken.from], taken, at)?;
+        take_over(tx, &freed[taken.from], taken, (totals.generation, &done.plan.id), at)?;
     }
     Ok(done)
 }
@@ -253,7 +253,14 @@ fn remove(tx: &Transaction<'_>, before: &Before, gone: &[usize]) -> Work<()> {
 }
 
 /// A chunk takes over a read; one that is back has its own again, which needs no new evidence.
-fn take_over(tx: &Transaction<'_>, read: &FreedRead, taken: &TakenRead, at: &str) -> Work<()> {
+/// The evidence names the plan in force.
+fn take_over(
+    tx: &Transaction<'_>,
+    read: &FreedRead,
+    taken: &TakenRead,
+    (generation, plan): (u64, &str),
+    at: &str,
+) -> Work<()> {
     let (to, no) = (&taken.to, number(read.repo));
     let (from_key, to_key) = (read.id.0.cast_signed(), to.id.0.cast_signed());
     let sql = "UPDATE chunks SET complete = 1, read_at = ? WHERE repo = ? AND chunk_id = ?";
@@ -273,42 +280,17 @@ fn take_over(tx: &Transaction<'_>, read: &FreedRead, taken: &TakenRead, at: &str
     let file = file.map(|file| *file.as_bytes()).or(read.file);
     let since = read.since.cast_signed();
     tx.prepare_cached(sql)?.execute(params![no, to_key, read.body, file, since])?;
-    note(tx, taken, at)
+    let segment = &segment_of(tx, no, to.id)?;
+    let kept = Kept { reader: READER, how: How::Moved, generation, plan, segment, at };
+    keep_read(tx, to, &kept, true)
 }
 
-/// The evidence of a move.
-fn note(tx: &Transaction<'_>, taken: &TakenRead, at: &str) -> Work<()> {
-    let to = &taken.to;
-    let path = to.path.as_deref().map(|path| (path, to.path_b64.as_deref()));
-    let path = path.and_then(|(path, b64)| RepoPath::from_wire(path, b64).ok());
-    let sql =
-        "INSERT INTO reads (repo, chunk_id, body, file, path, from_byte, to_byte, reader, how,
-            generation, plan, segment, at)
-        SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, t.generation, l.plan_id, r.segment_id, ?10
-        FROM counters t JOIN plans l USING (generation), repos n
-        JOIN places p ON p.repo_no = n.repo_no AND p.chunk = ?11
-        JOIN segment_records r ON r.seq = p.seq
-        WHERE n.name = ?1";
-    let noted = tx.prepare_cached(sql)?.execute(params![
-        to.repo,
-        to.id.to_string(),
-        to.body,
-        to.file,
-        path.as_ref().map(path_value),
-        to.bytes.map(|bytes| bytes.from.cast_signed()),
-        to.bytes.map(|bytes| bytes.to.cast_signed()),
-        READER,
-        How::Moved.as_str(),
-        at,
-        to.id.0.cast_signed(),
-    ])?;
-    Ok(planned(noted)?)
-}
-
-/// What took over a read is in the plan, so its evidence is one row.
-fn planned(noted: usize) -> Result<()> {
-    match noted {
-        1 => Ok(()),
-        _ => Err(Error::failed("bug", "a read has moved to a chunk that is not planned")),
-    }
+/// The segment that a chunk is planned in: what takes over a read is.
+fn segment_of(tx: &Transaction<'_>, no: i64, chunk: ChunkId) -> Work<String> {
+    let sql = "SELECT r.segment_id FROM places p JOIN segment_records r USING (seq)
+        WHERE p.repo_no = ? AND p.chunk = ?";
+    let key = [no, chunk.0.cast_signed()];
+    let found = tx.prepare_cached(sql)?.query_row(key, |row| row.get(0)).optional()?;
+    Ok(found
+        .ok_or_else(|| Error::failed("bug", "a read has moved to a chunk that is not planned"))?)
 }
