@@ -36,7 +36,6 @@ pub use cost::{BRIEF_LINE_TOKENS, BRIEF_TOKENS, LAST_LINE_TOKENS, printed};
 pub use input::Input;
 pub use moves::{Freed, Stand, Taken};
 pub use order::parse_order;
-pub use pack::pack;
 pub use planner::Planner;
 pub use policy::{PolicyOptions, TOKENIZERS, options, parse_share, parse_tokens};
 pub use revise::{Old, Revise, Revised, Revision, Summed, repacks, revise};

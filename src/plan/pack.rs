@@ -8,36 +8,17 @@ use std::mem;
 use std::rc::Rc;
 
 use super::cost::{Cost, Last, cost};
-use super::part::{File, Files, Part};
+use super::part::{File, Part};
 use super::policy::{options, smallest_window};
 use crate::counted::{count, thousands};
 use crate::error::{Error, Result};
 use crate::record::{
-    Chunk, Policy, QualifiedId, Segment, SegmentFile, SegmentId, SegmentKind, SegmentStatus, Tokens,
+    Policy, QualifiedId, Segment, SegmentFile, SegmentId, SegmentKind, SegmentStatus, Tokens,
 };
 use crate::visible::quote_path;
 
 /// Takes a finished segment.
 pub(super) type Emit<'a> = &'a mut dyn FnMut(Segment) -> Result<()>;
-
-/// Packs `chunks`, in the order given, into read segments of `policy`; the first is `read-<first>`.
-///
-/// Chunks of one file must stand together and may have gaps. The error `window-too-small` names the
-/// smallest window that works for all of them.
-pub fn pack(policy: &Policy, chunks: &[Chunk], first: u64) -> Result<Vec<Segment>> {
-    let (mut files, mut packer) = (Files::default(), Packer::new(policy, first));
-    let mut segments = Vec::new();
-    let mut keep = |segment| {
-        segments.push(segment);
-        Ok(())
-    };
-    for chunk in chunks {
-        let (file, part) = files.part(chunk);
-        packer.push(&file, part, &mut keep)?;
-    }
-    packer.finish(&mut keep)?;
-    Ok(segments)
-}
 
 /// The state between two chunks.
 pub(super) struct Packer {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::tests::{plan, stream};
+use super::tests::{pack, plan, stream};
 use super::*;
 use crate::record::{Chunk, Policy, Segment, SegmentKind};
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use proptest::prelude::*;
 
+use super::tests::pack;
 use super::*;
 use crate::record::{
     ByteRange, Chunk, ChunkId, LineRange, Policy, QualifiedId, RepoPath, SegmentId, SegmentKind,

@@ -53,6 +53,21 @@ pub(super) fn plan(policy: &Policy, chunks: &[Chunk]) -> Result<(Vec<Segment>, P
     Ok((segments, sum))
 }
 
+/// Packs `chunks` as what is left of a plan whose read segments before `read-<first>` have gone.
+pub(super) fn pack(policy: &Policy, chunks: &[Chunk], first: u64) -> Result<Vec<Segment>> {
+    let mut tree = Tree::default();
+    for chunk in chunks {
+        let hash = Some(blake3::hash(&chunk.id.0.to_le_bytes()).to_hex().to_string());
+        let chunk = Chunk { body_hash: hash.clone(), file_hash: hash, ..chunk.clone() };
+        tree.push(&chunk).unwrap();
+    }
+    tree.settle(policy)?;
+    let (stands, last_read) = (vec![Stand::NEW; tree.len()], first - 1);
+    let all =
+        Revise { policy, repack: false, tree: &tree, old: &[], stands, freed: &[], last_read };
+    Ok(revise(all)?.summed()?.map(|revised| revised.segment).collect())
+}
+
 /// Chunks of 100 to 999 tokens (550 on average), files of 1 to 60 chunks, most of them small, as
 /// in the Linux source (12 chunks a file).
 fn realistic(files: u64) -> Vec<Chunk> {
