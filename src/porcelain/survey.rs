@@ -89,9 +89,12 @@ fn tree(depth: usize, target: &Target, io: &mut Io<'_>) -> Result<Tree> {
     Ok(tree)
 }
 
+/// Repository and path, as on the wire.
+type File = (String, String, Option<String>);
+
 /// Adds a chunk to its repository and to the folders above it. Chunks come in file order.
-fn add(tree: &mut Tree, depth: usize, chunk: &Chunk, last: &mut Option<(String, String)>) {
-    let file = (chunk.repo.clone(), chunk.path.clone());
+fn add(tree: &mut Tree, depth: usize, chunk: &Chunk, last: &mut Option<File>) {
+    let file = (chunk.repo.clone(), chunk.path.clone(), chunk.path_b64.clone());
     let files = u64::from(last.as_ref() != Some(&file));
     *last = Some(file);
     let read = if chunk.complete { chunk.tokens.0 } else { 0 };
