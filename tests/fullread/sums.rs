@@ -55,6 +55,18 @@ fn nothing_to_read_is_not_called_all() {
 }
 
 #[test]
+fn two_files_whose_names_look_alike_are_two() {
+    use std::os::unix::ffi::OsStrExt;
+    let site = Site::new();
+    for name in [&b"a\xfe"[..], b"a\xff"] {
+        site.write(std::ffi::OsStr::from_bytes(name), name);
+    }
+    let survey = site.ok(&["workspace", "survey"]);
+    let all: Vec<&str> = survey.lines().nth(2).unwrap().split_whitespace().collect();
+    assert_eq!(all[..3], ["all", "2", "2"], "{survey}");
+}
+
+#[test]
 fn what_is_planned_is_counted_alike_when_the_tree_has_lost_it() {
     let site = two();
     site.ok(&["plan"]);

@@ -39,7 +39,16 @@ fn a_chunk_of_which_other_bytes_were_read_is_unread_again() {
     let forged =
         "UPDATE marks SET body = zeroblob(32) WHERE chunk = (SELECT min(chunk) FROM marks)";
     ask(&site, forged);
+    ask(&site, "UPDATE plans SET plan = replace(plan, 'fingerprint\":\"', 'fingerprint\":\"0')");
     assert_eq!(unread(&site), [("a.txt".to_string(), "changed".to_string())]);
+    for verb in [
+        "chunks --workspace . | jq -c 'select(.type == \"chunk\" and .complete == false)'",
+        "coverage --unread",
+    ] {
+        let told = site.sh(&format!("auwai-ledger {verb} | jq -r 'select(.path) | .path, .why'"));
+        let why = if verb.starts_with("coverage") { "changed" } else { "null" };
+        assert_eq!(told.text(), format!("a.txt\n{why}\n"), "{verb}");
+    }
     let plan = replan(&site, &[]);
     assert_eq!((&plan["removed"], &plan["added"]), (&1.into(), &1.into()));
     assert_eq!(unread(&site), [("a.txt".to_string(), "pending".to_string())]);

@@ -52,7 +52,7 @@ fn write_chunks(
         let cuts = super::cuts(ledger, &row)?;
         let mut costs = FrameCosts::new(tokenizer, &source.name, &row);
         for (ord, cut) in cuts.iter().enumerate() {
-            let complete = done.contains(&cut.id);
+            let complete = done.has(cut);
             let frame = costs.of(cut.piece);
             let chunk = chunk(&source.name, &row, ord as u64, cut, frame, complete);
             record::write(io.out, &if hashes { hashed(chunk, &row, cut) } else { chunk })?;

@@ -1,5 +1,6 @@
 //! `auwai-ledger coverage`: every planned chunk, read or not.
 
+use super::outdated::{Others, other_bytes};
 use super::segments::{PAGE, pages};
 use super::target::FullReadOptions;
 use crate::cli::Io;
@@ -10,8 +11,8 @@ use crate::store::coverage::{Placed, PlannedChunk};
 /// List the chunks of the plan, read or not
 ///
 /// In reading order, one record a chunk: `read`, or `unread` with its segment and whether a reader
-/// has that; then `end`, which counts the unread ones. This asks the plan alone; verify asks the
-/// tree as it is.
+/// has that; then `end`, which counts the unread ones. This asks what the plan has; verify asks the
+/// tree as it is. A chunk of which other bytes were read than the index has now is unread.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -23,24 +24,28 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
-    let (_, coverage) = args.target.open(io)?;
-    let mut count = 0;
+    let (workspace, coverage) = args.target.open(io)?;
+    let (others, mut count) = (other_bytes(&coverage, &workspace)?, 0);
     pages(&coverage, |seq| {
         let page = coverage.progress_after(seq, PAGE)?;
         for progress in &page {
-            let chunks = progress.chunks()?;
+            let mut chunks = progress.chunks()?;
+            chunks.iter_mut().for_each(|chunk| chunk.complete &= !others.contains(chunk.id));
             count += chunks.iter().filter(|chunk| !chunk.complete).count() as u64;
             let mut wanted = chunks.iter().filter(|chunk| !(args.unread && chunk.complete));
-            wanted.try_for_each(|chunk| put(chunk, &progress.placed, io))?;
+            wanted.try_for_each(|chunk| put(chunk, &progress.placed, &others, io))?;
         }
         Ok(page.last().map(|progress| progress.placed.seq))
     })?;
     record::write(io.out, &End { of: "unread".into(), count })
 }
 
-fn put(chunk: &PlannedChunk<'_>, placed: &Placed, io: &mut Io<'_>) -> Result<()> {
+fn put(chunk: &PlannedChunk<'_>, placed: &Placed, others: &Others, io: &mut Io<'_>) -> Result<()> {
     match chunk.complete {
         true => record::write(io.out, &read(chunk)),
+        false if others.contains(chunk.id) => {
+            record::write(io.out, &Unread { why: Why::Changed, ..unread(chunk, placed) })
+        }
         false => record::write(io.out, &unread(chunk, placed)),
     }
 }

@@ -1,8 +1,8 @@
 //! What the reading verbs work on: sources, what is complete in them, and the chunks that a
 //! command line or a segment names.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -86,6 +86,17 @@ impl Wanted {
 /// Wanted chunks of one repository, in the order they are to be shown.
 pub type Part = (Source, Vec<Wanted>);
 
+/// The chunks of a repository that are complete, each with the hash of what was read, where that is
+/// known.
+pub struct Complete(HashMap<ChunkId, Option<[u8; 32]>>);
+
+impl Complete {
+    /// Whether a chunk is. An id alone does not say that the bytes are those that were read.
+    pub fn has(&self, cut: &Cut) -> bool {
+        self.0.get(&cut.id).is_some_and(|body| body.is_none_or(|body| body == cut.body))
+    }
+}
+
 impl Reading {
     /// Opens what `--repo` or `--workspace` names.
     ///
@@ -136,12 +147,12 @@ impl Reading {
     }
 
     /// Which chunks of a repository are complete, by the ledger that was asked.
-    pub fn complete(&self, source: &Source, ledger: &Ledger) -> Result<HashSet<ChunkId>> {
-        match &self.coverage {
-            Some(coverage) => coverage.complete_ids(&source.name),
-            None if self.workspace => Ok(HashSet::new()),
-            None => ledger.read_ids(),
-        }
+    pub fn complete(&self, source: &Source, ledger: &Ledger) -> Result<Complete> {
+        Ok(Complete(match &self.coverage {
+            Some(coverage) => coverage.complete(&source.name)?,
+            None if self.workspace => HashMap::new(),
+            None => ledger.read_ids()?.into_iter().map(|id| (id, None)).collect(),
+        }))
     }
 
     /// A segment and its chunks, in reading order.
@@ -193,7 +204,7 @@ impl Reading {
         let shelf = &mut shelves[at];
         let cut = shelf.ledger.cuts(row.id)?.into_iter().find(|cut| cut.id == id);
         let cut = cut.ok_or_else(|| self.unknown(word))?;
-        let complete = shelf.complete(self)?.contains(&id);
+        let complete = shelf.complete(self)?.has(&cut);
         Ok((shelf.source.clone(), vec![Wanted::here(&row, &cut, complete)]))
     }
 
@@ -212,7 +223,7 @@ impl Reading {
                     return Err(not_text::no_text(word, &row));
                 }
                 let complete = shelf.complete(self)?;
-                let here = |cut: &Cut| Wanted::here(&row, cut, complete.contains(&cut.id));
+                let here = |cut: &Cut| Wanted::here(&row, cut, complete.has(cut));
                 let wanted = cuts.iter().map(here).collect();
                 return Ok(Some((shelf.source.clone(), wanted)));
             }
@@ -279,11 +290,11 @@ impl Reading {
 struct Shelf<'a> {
     source: &'a Source,
     ledger: Ledger,
-    complete: Option<HashSet<ChunkId>>,
+    complete: Option<Complete>,
 }
 
 impl Shelf<'_> {
-    fn complete(&mut self, reading: &Reading) -> Result<&HashSet<ChunkId>> {
+    fn complete(&mut self, reading: &Reading) -> Result<&Complete> {
         match &mut self.complete {
             Some(known) => Ok(known),
             unknown => Ok(unknown.insert(reading.complete(self.source, &self.ledger)?)),

@@ -67,9 +67,14 @@ impl Coverage {
         })
     }
 
-    /// The chunks of a repository that are complete.
-    pub fn complete_ids(&self, repo: &str) -> Result<HashSet<ChunkId>> {
-        self.db.read(|c| complete_ids(c, repo))
+    /// The chunks of a repository that are complete, each with BLAKE3 of what was read of it, where
+    /// that is known.
+    pub fn complete(&self, repo: &str) -> Result<HashMap<ChunkId, Option<[u8; 32]>>> {
+        self.db.moment(|c| {
+            let bodies = bodies(c, repo)?;
+            let ids = complete_ids(c, repo)?.into_iter();
+            Ok(ids.map(|id| (id, bodies.get(&id).copied())).collect())
+        })
     }
 
     /// The planned chunks of a repository.
@@ -107,6 +112,17 @@ pub(super) fn complete_ids(c: &Connection, repo: &str) -> Work<HashSet<ChunkId>>
         ids.extend(row.get_ref(0)?.as_str().ok().and_then(|id| id.parse::<ChunkId>().ok()));
     }
     Ok(ids)
+}
+
+/// What was read of the planned chunks of a repository.
+fn bodies(c: &Connection, repo: &str) -> Work<HashMap<ChunkId, [u8; 32]>> {
+    let sql = "SELECT m.chunk, m.body FROM marks m JOIN repos r USING (repo_no)
+               WHERE r.name = ? AND m.given = 0 AND m.path IS NULL";
+    let mut query = c.prepare_cached(sql)?;
+    let rows = query.query_map([repo], |row| {
+        Ok((ChunkId(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 fn planned(c: &Connection, repo: &str) -> Work<PlannedChunks> {

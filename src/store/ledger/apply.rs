@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::cuts::{Cut, pack};
 use super::files::{Batch, Changes, Content, FileRow, NameChunk, cuts_of};
@@ -52,7 +52,7 @@ fn note_change(tx: &Transaction<'_>, change: i64, before: u64, changes: Changes)
     let mut put = tx.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?;
     put.execute(["changes", &change.to_string()])?;
     put.execute(["moves", "due"])?;
-    fingerprint::keep(tx, before ^ changes.ids)?;
+    fingerprint::keep(tx, before ^ changes.mixed)?;
     Ok(())
 }
 
@@ -108,10 +108,10 @@ fn forget(tx: &Transaction<'_>, id: ChunkId, changes: &mut Changes) -> Work<()> 
         "INSERT OR IGNORE INTO freed SELECT id FROM marks WHERE id = ?1 AND given = 0",
     )?;
     free.execute([id.0 as i64])?;
-    let mut delete = tx.prepare_cached("DELETE FROM chunk_ids WHERE id = ?1")?;
-    if delete.execute([id.0 as i64])? > 0 {
+    let mut delete = tx.prepare_cached("DELETE FROM chunk_ids WHERE id = ?1 RETURNING body")?;
+    if let Some(body) = delete.query_row([id.0 as i64], |row| row.get(0)).optional()? {
         changes.removed += 1;
-        changes.ids ^= id.0;
+        changes.mixed ^= fingerprint::mixed(id, body);
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ fn put(
     for cut in cuts.iter_mut().filter(|cut| old.get(&cut.id) != Some(&cut.body)) {
         claim_id(tx, &row.path, file, change, cut, name)?;
         changes.added += 1;
-        changes.ids ^= cut.id.0;
+        changes.mixed ^= fingerprint::mixed(cut.id, half(&cut.body));
     }
     put_cuts(tx, file, &cuts)
 }

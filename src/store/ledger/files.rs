@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::Ledger;
+use super::apply::half;
 use super::cuts::{Cut, unpack};
 use super::known::{Known, KnownRows, RowId, StatBytes};
 use crate::error::Result;
@@ -77,8 +78,8 @@ pub struct Changes {
     pub added: u64,
     /// Chunk ids that are gone.
     pub removed: u64,
-    /// The ids of both, mixed.
-    pub(super) ids: u64,
+    /// Both, mixed: what they are in a fingerprint.
+    pub(super) mixed: u64,
 }
 
 impl std::ops::AddAssign for Changes {
@@ -86,7 +87,7 @@ impl std::ops::AddAssign for Changes {
         self.files += more.files;
         self.added += more.added;
         self.removed += more.removed;
-        self.ids ^= more.ids;
+        self.mixed ^= more.mixed;
     }
 }
 
@@ -240,6 +241,15 @@ impl Ledger {
                 Ok((ChunkId(row.get::<_, i64>(0)? as u64), read_row_at(row, 1)?))
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// Whether the index has a chunk of this id with another body.
+    pub fn has_other(&self, id: ChunkId, body: &[u8; 32]) -> Result<bool> {
+        self.db.read(|c| {
+            let mut query =
+                c.prepare_cached("SELECT 1 FROM chunk_ids WHERE id = ?1 AND body <> ?2")?;
+            Ok(query.exists([id.0.cast_signed(), half(body)])?)
         })
     }
 

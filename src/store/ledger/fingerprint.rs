@@ -1,11 +1,12 @@
 //! One number for the chunks of an index, whatever the way in which they came: equal for equal
-//! chunks, and for others but by a chance of one in 2^64. Each change keeps it, by the ids that come
-//! and go.
+//! chunks, and for others but by a chance of one in 2^64, also where they have the same ids. Each
+//! change keeps it, by the chunks that come and go.
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::Ledger;
 use crate::error::Result;
+use crate::record::ChunkId;
 use crate::store::db::Work;
 
 impl Ledger {
@@ -26,13 +27,18 @@ pub(super) fn of(c: &Connection) -> Work<u64> {
 }
 
 fn counted(c: &Connection) -> Work<u64> {
-    let mut query = c.prepare("SELECT id FROM chunk_ids")?;
+    let mut query = c.prepare("SELECT id, body FROM chunk_ids")?;
     let mut rows = query.query([])?;
     let mut all = 0;
     while let Some(row) = rows.next()? {
-        all ^= row.get::<_, i64>(0)?.cast_unsigned();
+        all ^= mixed(ChunkId(row.get::<_, i64>(0)?.cast_unsigned()), row.get(1)?);
     }
     Ok(all)
+}
+
+/// A chunk's share: its id with the first half of its body's hash, as the ledger keeps that.
+pub(super) fn mixed(id: ChunkId, body: i64) -> u64 {
+    id.0 ^ body.cast_unsigned()
 }
 
 /// Keeps it.

@@ -290,7 +290,10 @@ impl Case {
         let read = self.read();
         assert!(self.truth.allows(&read), "{read:x?} {:x?}", self.truth.deliveries);
         assert_eq!(self.kept().len(), self.truth.deliveries.len());
-        let mixed = self.truth.present.keys().fold(0, |all, id| all ^ id.0);
+        let share = |(id, chunk): (&ChunkId, &Present)| {
+            id.0 ^ u64::from_be_bytes(*body(chunk.body).first_chunk().unwrap())
+        };
+        let mixed = self.truth.present.iter().map(share).fold(0, |all, share| all ^ share);
         assert_eq!(self.ledger.fingerprint().unwrap(), format!("{mixed:016x}"));
     }
 
