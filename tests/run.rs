@@ -303,6 +303,31 @@ fn a_killed_run_goes_on() {
     finish(&site);
 }
 
+/// What a killed run had begun to close: its output has no reader, and its finding is cut off.
+#[test]
+fn a_close_that_nobody_waits_for_closes_nothing() {
+    let site = tree();
+    site.ok(&[&["plan"], &WINDOW[..]].concat());
+    site.ok(&["next"]);
+    site.ok(&["read"]);
+    let close = ["auwai-ledger", "close", "--segment", "read-1", "--while-heard"];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = site.auwai(&close);
+    let told = command.stdout(writer).output().unwrap();
+    let said = String::from_utf8(told.stderr).unwrap();
+    assert_eq!(told.status.code(), Some(3), "{said}");
+    assert!(said.contains("nobody waits for the end of 'read-1' any more"), "{said}");
+    let cut = site.sh(&format!("printf found | {} -F - --bytes 6", close.join(" ")));
+    assert!(cut.expect_code(3).err.contains("5 bytes of 6 came from '-'"));
+    assert_eq!((segments(&site, "active"), segments(&site, "done")), (1, 0));
+    let mut run = site.auwai(&["run", "--", "sh", "-c", "cat > /dev/null; printf found"]);
+    run.env("AUWAI_TRACE", "1");
+    let traced = tell(run).err;
+    assert!(traced.contains("--segment read-2 --while-heard --file - --bytes 5"), "{traced}");
+    site.ok(&[&close[..], &["-m", "found"]].concat());
+}
+
 #[test]
 fn a_finding_of_any_bytes_closes_its_segment() {
     let site = tree();

@@ -24,7 +24,7 @@ mod sheet;
 pub use acks::Acks;
 pub use courier::{Delivery, Ended, Orders, Tally};
 pub use last_line::{LastLine, PageOf};
-pub use outlet::all_taken;
+pub use outlet::{all_taken, reader_has_gone};
 pub use pages::{divide, fit};
 pub use passage::Passage;
 pub use sheet::{Mark, Sheet};

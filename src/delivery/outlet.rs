@@ -160,7 +160,7 @@ fn is_closed(fd: BorrowedFd) -> io::Result<bool> {
 pub fn all_taken(pipe: BorrowedFd<'_>, over: &dyn Fn() -> bool) -> io::Result<bool> {
     let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
     loop {
-        let ended = over() || has_gone(pipe, &Timespec { tv_sec: 0, tv_nsec: 0 })?;
+        let ended = over() || reader_has_gone(pipe)?;
         if untaken(pipe)? == 0 {
             return Ok(true);
         }
@@ -169,6 +169,14 @@ pub fn all_taken(pipe: BorrowedFd<'_>, over: &dyn Fn() -> bool) -> io::Result<bo
         }
         has_gone(pipe, &tick)?;
     }
+}
+
+/// Whether the reader of a pipe has gone; what is no pipe has none to lose.
+///
+/// # Errors
+/// When it cannot be asked.
+pub fn reader_has_gone(pipe: BorrowedFd<'_>) -> io::Result<bool> {
+    has_gone(pipe, &Timespec { tv_sec: 0, tv_nsec: 0 })
 }
 
 /// Waits until the reader of a pipe has gone, at most `timeout`, and tells whether it has.

@@ -8,6 +8,8 @@ use super::Ledger;
 use super::status::{self, Fates};
 use super::target::{ActingOptions, owner};
 use crate::cli::{Io, Tool};
+use crate::counted::{count, thousands};
+use crate::delivery::reader_has_gone;
 use crate::error::{Error, Result};
 use crate::record::SegmentId;
 use crate::store::coverage::Coverage;
@@ -33,6 +35,12 @@ pub struct Args {
     /// Take what was found from FILE; `-` is standard input
     #[arg(long, short = 'F', value_name = "FILE", conflicts_with = "summary")]
     file: Option<PathBuf>,
+    /// Refuse a FILE that does not have N bytes: whoever was to write it may have been killed
+    #[arg(long, value_name = "N", requires = "file")]
+    bytes: Option<u64>,
+    /// Close it only while somebody reads standard output: whoever wants it closed may have been killed
+    #[arg(long)]
+    while_heard: bool,
 }
 
 /// The most bytes that a summary may have: it is to be read again, with all others.
@@ -43,8 +51,10 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let reader = args.by.reader.resolve(io.world)?;
     let (workspace, mut coverage) = args.by.target.open(io)?;
     let segment = segment(args.segment, &coverage, &reader)?;
-    let summary = summary(args.summary, args.file.as_deref(), io)?;
-    let closed = coverage.close(&segment, &reader, summary.as_deref(), &io.world.timestamp());
+    let summary = summary(args.summary, args.file.as_deref(), args.bytes, io)?;
+    let heard = || if args.while_heard { check_heard(&segment) } else { Ok(()) };
+    let at = io.world.timestamp();
+    let closed = coverage.close_while(&heard, &segment, &reader, summary.as_deref(), &at);
     // The segment may be done although its finding could not be appended.
     super::warn_export(coverage.export_if_small(owner(&workspace)), io);
     closed?;
@@ -71,9 +81,26 @@ fn segment(named: Option<String>, coverage: &Coverage, reader: &str) -> Result<S
     })
 }
 
-fn summary(text: Option<String>, file: Option<&Path>, io: &mut Io<'_>) -> Result<Option<String>> {
+/// Whether somebody still waits for what comes of it.
+fn check_heard(segment: &SegmentId) -> Result<()> {
+    match reader_has_gone(rustix::stdio::stdout()) {
+        Ok(false) => Ok(()),
+        _ => Err(Error::failed(
+            "unheard",
+            format!("nobody waits for the end of '{segment}' any more"),
+        )
+        .hint(format!("close it all the same: `auwai done --segment {segment}`"))),
+    }
+}
+
+fn summary(
+    text: Option<String>,
+    file: Option<&Path>,
+    bytes: Option<u64>,
+    io: &mut Io<'_>,
+) -> Result<Option<String>> {
     let text = match file {
-        Some(file) => Some(read(file, io)?),
+        Some(file) => Some(read(file, bytes, io)?),
         None => text,
     };
     match text {
@@ -84,7 +111,7 @@ fn summary(text: Option<String>, file: Option<&Path>, io: &mut Io<'_>) -> Result
     }
 }
 
-fn read(file: &Path, io: &mut Io<'_>) -> Result<String> {
+fn read(file: &Path, wanted: Option<u64>, io: &mut Io<'_>) -> Result<String> {
     let mut bytes = Vec::new();
     let done = match file == Path::new("-") {
         true => io.input.take(LONGEST + 1).read_to_end(&mut bytes),
@@ -96,6 +123,12 @@ fn read(file: &Path, io: &mut Io<'_>) -> Result<String> {
         Error::io("read", &name, &e)
             .hint("say what was found on the command line instead: `auwai done -m 'TEXT'`")
     })?;
+    if wanted.is_some_and(|wanted| wanted != bytes.len() as u64) {
+        let (all, came) =
+            (thousands(wanted.unwrap_or_default()), count(bytes.len() as u64, "byte"));
+        return Err(Error::failed("cut-off", format!("{came} of {all} came from '{name}'"))
+            .hint("close it with what was found: `auwai done -m 'TEXT'`"));
+    }
     if bytes.len() as u64 > LONGEST {
         return Err(Error::failed("bad-input", format!("'{name}' is longer than 1 MiB"))
             .hint("sum up what was found, and say where the rest is: `auwai done -m 'TEXT'`"));

@@ -108,13 +108,15 @@ impl Worker<'_> {
             return Err(self.not_taken(segment, &fed.taken));
         }
         let close = self.target.ledger("close").arg("--reader").arg(self.reader);
-        let close = close.arg("--segment").arg(segment.id.to_string());
+        // When this process is killed, nothing that it has begun may close what another has by then.
+        let close = close.arg("--segment").arg(segment.id.to_string()).arg("--while-heard");
         if fed.finding.trim().is_empty() {
             return collect_records(&[close], io).map(|_| ());
         }
         // Not as an argument: those are limited to 128 KiB.
         let close = close.arg("--file").arg("-");
-        Pipeline::start_on(&[close], fed.finding.as_bytes(), io)?.wait(io)
+        let close = close.arg("--bytes").arg(fed.finding.len().to_string());
+        Pipeline::start_on(&[close], fed.finding.as_bytes(), io)?.records(io, |_, _| Ok(()))
     }
 
     /// Whether what was taken is the whole segment: as it was claimed, or as a replan has left it.

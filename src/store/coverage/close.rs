@@ -30,8 +30,24 @@ impl Coverage {
         summary: Option<&str>,
         at: &str,
     ) -> Result<()> {
+        self.close_while(&|| Ok(()), id, reader, summary, at)
+    }
+
+    /// The same, unless something speaks against it once no other process can write any more.
+    ///
+    /// # Errors
+    /// What `holds` says, too: nothing has changed then.
+    pub fn close_while(
+        &mut self,
+        holds: &dyn Fn() -> Result<()>,
+        id: &SegmentId,
+        reader: &str,
+        summary: Option<&str>,
+        at: &str,
+    ) -> Result<()> {
         let findings = findings_path(&self.dir);
         self.db.write(Durability::Power, |tx| {
+            holds()?;
             let it = stand(tx, id)?;
             if it.status == SegmentStatus::Done && !adds(tx, id, summary, &findings)? {
                 return Ok(());
