@@ -6,6 +6,7 @@
 //! path notes what it leads to.
 
 use std::collections::BTreeSet;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -40,15 +41,17 @@ impl Links {
         known: &KnownRows,
         entries: &[Entry],
     ) -> Result<BTreeSet<RepoPath>> {
-        let names = match &mut self.0 {
-            Some(names) => names,
-            unread => unread.insert(names_of(ledger, &shared(ledger)?)?),
-        };
         let linked: Vec<(Inode, &Entry)> =
             entries.iter().filter_map(|entry| Some((linked(root, entry)?, entry))).collect();
         let now = linked.iter().map(|(inode, _)| *inode);
-        let unmet = now.clone().filter(|inode| !names.contains_key(inode)).collect();
-        names.extend(names_of(ledger, &unmet)?);
+        let names = match &mut self.0 {
+            None => self.0.insert(read(ledger, &now.clone().collect())?),
+            Some(names) => {
+                let unmet = now.clone().filter(|inode| !names.contains_key(inode)).collect();
+                names.extend(names_of(ledger, &unmet)?);
+                names
+            }
+        };
         let before = known.iter().filter_map(|(_, row)| inode(row));
         let inodes: FxHashSet<Inode> = before.chain(now).collect();
         let all = inodes.iter().filter_map(|inode| names.get(inode)).flatten();
@@ -77,23 +80,29 @@ fn follow(names: &mut Names, known: &KnownRows, linked: &[(Inode, &Entry)]) {
     }
 }
 
-/// The files of a ledger that have several paths in it.
-fn shared(ledger: &Ledger) -> Result<FxHashSet<Inode>> {
-    let (mut once, mut shared) = (FxHashSet::default(), FxHashSet::default());
-    ledger.each_stat(|_, bytes| {
+/// The names of the files that have several in a ledger, and of those that are `wanted`: its rows are
+/// gone through once, and of a file that is met for the first time only its row is kept.
+fn read(ledger: &Ledger, wanted: &FxHashSet<Inode>) -> Result<Names> {
+    let (mut first, mut names) = (FxHashMap::<Inode, i64>::default(), Names::default());
+    ledger.each_stat(|row, key, bytes| {
         let stat = stat::from_bytes(bytes);
-        if !once.insert((stat.dev, stat.ino)) {
-            shared.insert((stat.dev, stat.ino));
+        match first.entry((stat.dev, stat.ino)) {
+            Vacant(new) => drop(new.insert(row)),
+            Occupied(met) => drop(names.entry(*met.key()).or_default().insert(key.into())),
         }
     })?;
-    Ok(shared)
+    let all: FxHashSet<Inode> = names.keys().chain(wanted).copied().collect();
+    for (inode, row) in all.iter().filter_map(|inode| Some((inode, first.get(inode)?))) {
+        names.entry(*inode).or_default().extend(ledger.key_of(*row)?);
+    }
+    Ok(names)
 }
 
 /// The paths that a ledger has of these files; of none it asks nothing.
 fn names_of(ledger: &Ledger, wanted: &FxHashSet<Inode>) -> Result<Names> {
     let mut names = Names::default();
     if !wanted.is_empty() {
-        ledger.each_stat(|key, bytes| {
+        ledger.each_stat(|_, key, bytes| {
             let stat = stat::from_bytes(bytes);
             let inode = (stat.dev, stat.ino);
             if wanted.contains(&inode) {
@@ -114,4 +123,39 @@ fn linked(root: &Path, entry: &Entry) -> Option<Inode> {
     let stat = entry.stat.filter(|_| matches!(entry.kind, Kind::File))?;
     let links = entry.path.under(root).symlink_metadata().ok()?.nlink();
     (links > 1).then_some((stat.dev, stat.ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ChunkId, Fate};
+    use crate::store::ledger::{Batch, FileRow};
+    use crate::walk::Stat;
+
+    #[test]
+    fn the_names_of_what_has_several_and_of_what_is_wanted_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open_or_create(&dir.path().join("ledger.sqlite")).unwrap();
+        let row = |(path, ino): (&str, u64)| FileRow {
+            path: RepoPath::new(path).unwrap(),
+            fate: Fate::Binary,
+            detail: None,
+            stat: Some(stat::to_bytes(&Stat { ino, ..Stat::default() })),
+            racy: false,
+            content: None,
+        };
+        let files = [("a", 1), ("d/b", 1), ("c", 2), ("d/e", 3), ("f", 1), ("g", 4)];
+        let batch = Batch { rows: files.map(row).into(), ..Batch::default() };
+        ledger.apply(&batch, &|_, _, _| ChunkId(0)).unwrap();
+        let names = read(&ledger, &FxHashSet::from_iter([(0, 2), (0, 9)])).unwrap();
+        let mut told: Vec<(u64, Vec<String>)> = Vec::new();
+        for ((_, ino), keys) in names {
+            let paths = keys.iter().map(|key| RepoPath::from_key(key).unwrap());
+            let mut paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
+            paths.sort();
+            told.push((ino, paths));
+        }
+        told.sort();
+        assert_eq!(told, [(1, vec!["a".into(), "d/b".into(), "f".into()]), (2, vec!["c".into()])]);
+    }
 }

@@ -156,16 +156,25 @@ impl Ledger {
         self.put_known("WHERE key = ?1 OR key >= ?2 AND key < ?3", bounds, all)
     }
 
-    /// Calls `each` with the key and the stat data of every path that has some, in no order.
-    pub fn each_stat(&self, mut each: impl FnMut(&[u8], &StatBytes)) -> Result<()> {
+    /// Calls `each` with the row, the key and the stat data of every path that has some, in no order.
+    pub fn each_stat(&self, mut each: impl FnMut(i64, &[u8], &StatBytes)) -> Result<()> {
         self.db.read(|c| {
             let mut query =
-                c.prepare_cached("SELECT key, stat FROM files WHERE stat IS NOT NULL")?;
+                c.prepare_cached("SELECT id, key, stat FROM files WHERE stat IS NOT NULL")?;
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
-                each(row.get_ref(0)?.as_blob().unwrap_or_default(), &row.get(1)?);
+                each(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default(), &row.get(2)?);
             }
             Ok(())
+        })
+    }
+
+    /// The key of a row.
+    pub fn key_of(&self, row: i64) -> Result<Option<Box<[u8]>>> {
+        self.db.read(|c| {
+            let mut query = c.prepare_cached("SELECT key FROM files WHERE id = ?1")?;
+            let key: Option<Vec<u8>> = query.query_row([row], |row| row.get(0)).optional()?;
+            Ok(key.map(Vec::into_boxed_slice))
         })
     }
 
