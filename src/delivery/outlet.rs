@@ -181,9 +181,9 @@ pub fn reader_has_gone(pipe: BorrowedFd<'_>) -> io::Result<bool> {
 
 /// Waits until the reader of a pipe has gone, at most `timeout`, and tells whether it has.
 fn has_gone(pipe: BorrowedFd<'_>, timeout: &Timespec) -> io::Result<bool> {
-    let mut fds = [PollFd::from_borrowed_fd(pipe, PollFlags::empty())];
+    let mut fds = [PollFd::from_borrowed_fd(pipe, hangup::ASK)];
     match poll(&mut fds, Some(timeout)) {
-        Ok(_) => Ok(fds[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)),
+        Ok(_) => Ok(fds[0].revents().intersects(hangup::SEEN)),
         Err(Errno::INTR) => Ok(false),
         Err(e) => Err(e.into()),
     }

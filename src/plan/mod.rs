@@ -5,13 +5,14 @@
 //! records ─ input ─ planner ─┬─ order (only with --order: sorts)
 //!                            ├─ pack ── cost: what a chunk adds to a segment
 //!                            └─ id: a hash of policy and skeleton
-//! records ─ input ─ tree ─ revise ── moves: who takes over which read
+//! records ─ input ─ tree ─ revise ─┬─ moves: who takes over which read
+//!                                  └─ pack, id: as above
 //! ```
 //!
 //! It promises: each chunk in exactly one segment, in reading order; no segment costs more than the
 //! segment budget as printed, nor its brief and list of ids more than the fixed prompt; the same
-//! input and policy give the same plan, byte for byte; constant memory without an order. A plan that
-//! is revised keeps what is done and under way, holds its pending segments to the same limits, and
+//! input and policy give the same plan, byte for byte; a new plan without an order takes constant
+//! memory, a revision that of all chunks without their text. A plan that is revised keeps what is done and under way, holds its pending segments to the same limits, and
 //! never gives a segment's id again.
 
 mod cost;

@@ -61,7 +61,7 @@ pub(super) fn find(c: &Connection) -> Work<Option<Counters>> {
     Ok(row.optional()?)
 }
 
-/// Writes the totals of a new plan.
+/// Writes the totals of a plan, which is new or revised.
 pub(super) fn store(tx: &Transaction<'_>, counters: &Counters) -> Work<()> {
     let c = counters;
     tx.execute(
