@@ -12,7 +12,6 @@ use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
 use crate::plumbing::plan::{BRIEF_TOKENS, PolicyArgs, options};
 use crate::record::{Plan, Policy, Record, Status, Tokens};
-use crate::workspace::Member;
 
 /// What a plan is made under.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -121,6 +120,8 @@ pub struct Made {
     finished: bool,
     /// Whether it was there before, and the tree has changed since it was last looked at.
     outdated: bool,
+    /// Whether it was there before, and is of repositories that were bounded otherwise.
+    rebounded: bool,
 }
 
 impl Made {
@@ -129,7 +130,10 @@ impl Made {
         let follow = format!("let it follow the tree: `{}`", target.plan_command(true));
         let anew =
             format!("or begin anew, with nothing read: `auwai plan --force{}`", target.flag());
-        if self.finished {
+        if self.rebounded {
+            io.say("auwai", "the plan that is there stays, and is bounded to other folders");
+            io.hint(&follow);
+        } else if self.finished {
             io.say("auwai", "the plan that is there is finished, and stays");
             io.hint(&follow);
             io.hint(&anew);
@@ -158,7 +162,8 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
     let changed = syncs.iter().any(|sync| sync.chunks_added + sync.chunks_removed > 0);
     let existing = plan.existing == Some(true);
     let (finished, outdated) = (existing && status.is_finished(), existing && changed);
-    Ok(Made { plan, finished, outdated })
+    let rebounded = status.policy.is_some_and(|policy| policy.scope != target.scope());
+    Ok(Made { plan, finished, outdated, rebounded: existing && rebounded })
 }
 
 /// Says what a plan costs. `before` is how things stood before it.
@@ -223,8 +228,8 @@ pub fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
 
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.
 pub fn plan_stage(shape: &Shape, target: &Target, io: &Io<'_>) -> Stage {
-    let scope = target.members().iter().flat_map(Member::scope);
     let plan = stage(["auwai-plan"]);
+    let scope = target.scope().into_iter();
     shape.on(scope.fold(plan, |plan, dir| plan.arg("--scope").arg(dir)), io)
 }
 

@@ -37,6 +37,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let tree = tree(args.depth, &target, io)?;
     if !common.json {
         super::line(io, &target.title())?;
+        target.bounds().map_or(Ok(()), |bounds| super::line(io, &bounds))?;
         tell(&tree, io)?;
     }
     let stages = [target.ledger("chunks"), plan_stage(&args.plan, &target, io)];

@@ -59,7 +59,7 @@ pub fn ask_aloud(
 pub fn finish(answer: &Answer, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
     match common.json {
         true => record::write(io.out, &answer.status)?,
-        false => tell(answer, io)?,
+        false => tell(answer, target, io)?,
     }
     answer.verdict(target)
 }
@@ -218,9 +218,10 @@ impl<'a> Rows<'a> {
 }
 
 /// The counts, and the share that is read.
-fn tell(answer: &Answer, io: &mut Io<'_>) -> Result<()> {
+fn tell(answer: &Answer, target: &Target, io: &mut Io<'_>) -> Result<()> {
     let status = &answer.status;
     super::line(io, &sums(answer))?;
+    target.bounds().map_or(Ok(()), |bounds| super::line(io, &bounds))?;
     super::line(io, &format!("paths: {}", fates(&status.fates)))?;
     match status.fates.get(Fate::Repository.as_str()) {
         Some(nested) => {

@@ -7,7 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use super::scope::subtrees;
 use super::{StateDir, bad_name, folder_name, quote};
+use crate::admit::Surroundings;
 use crate::error::{Error, Result};
 use crate::record::{RepoPath, is_name, path_from_wire, path_to_wire};
 use crate::visible::one_line;
@@ -139,36 +141,30 @@ impl Member {
     }
 }
 
+/// What was typed of a member that is added.
+#[derive(Debug, Clone, Copy)]
+pub struct Added<'a> {
+    /// Its name; its folder's where none was typed.
+    pub name: Option<&'a str>,
+    /// The subtrees to bound it to; none: all of it.
+    pub only: &'a [PathBuf],
+    /// Where its state is kept, if elsewhere.
+    pub state_dir: Option<&'a Path>,
+    /// What the environment says of git's rules, by which a subtree may be ignored.
+    pub around: &'a Surroundings,
+}
+
 /// A member from what was typed; `root` is a folder without links.
-pub(super) fn new(
-    root: PathBuf,
-    name: Option<&str>,
-    only: &[PathBuf],
-    state_dir: Option<&Path>,
-) -> Result<Member> {
-    let name = match name {
+pub(super) fn new(root: PathBuf, added: &Added<'_>) -> Result<Member> {
+    let name = match added.name {
         Some(name) if is_name(name) => name.to_string(),
         Some(name) => {
             return Err(bad_name(name, "choose another: `auwai workspace add PATH --as NAME`"));
         }
         None => folder_name(&root),
     };
-    let only = only.iter().map(|dir| subtree(&root, dir)).collect::<Result<_>>()?;
-    Ok(Member { name, path: root, only, state_dir: state_dir.map(Path::to_owned) })
-}
-
-/// A folder of `--only`, relative to the repository's root.
-fn subtree(root: &Path, dir: &Path) -> Result<RepoPath> {
-    let relative = dir.strip_prefix(root).unwrap_or(dir);
-    let plain: PathBuf = relative.components().collect();
-    let path = RepoPath::new(
-        plain.as_os_str().as_bytes().strip_prefix(b"./").unwrap_or(plain.as_os_str().as_bytes()),
-    );
-    path.filter(|path| path.under(root).is_dir()).ok_or_else(|| {
-        let message = format!("'{}' is not a folder inside '{}'", quote(dir), quote(root));
-        Error::failed("not-a-folder", message)
-            .hint("give folders relative to the repository's root: `--only src --only docs`")
-    })
+    let only = subtrees(&root, added.only, added.around)?;
+    Ok(Member { name, path: root, only, state_dir: added.state_dir.map(Path::to_owned) })
 }
 
 /// Adds `new`, or moves the member of its name there. `named` says that the name was typed.
