@@ -6,6 +6,7 @@ mod done;
 mod help;
 mod index;
 pub mod man;
+mod nested;
 mod next;
 mod options;
 mod pipeline;

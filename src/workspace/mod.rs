@@ -228,7 +228,8 @@ impl Workspace {
     /// `alone`, and for subtrees `outside`, `is-link`, `ignored`; each says what to run.
     pub fn add(&mut self, path: &Path, added: &Added<'_>) -> Result<Member> {
         let member = member::new(real_folder(path)?, added)?;
-        self.change(|members| member::put(members, member, added.name.is_some()))
+        let named = added.name.is_some();
+        self.change(|members| member::put(members, member, named, added.around))
     }
 
     /// Takes a repository out of the workspace. Its reads and its state stay where they are.

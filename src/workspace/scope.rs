@@ -45,7 +45,6 @@ fn subtree(root: &Path, typed: &Path, policy: &Policy) -> Result<RepoPath> {
         Verdict::Beyond(link) => Err(through_link(&link, root)),
         _ if meta.is_symlink() => Err(through_link(&path, root)),
         _ if !meta.is_dir() => Err(no_folder(&path, root)),
-        Verdict::Ignored(_) if policy.holds_tracked(&path) => Ok(path),
         Verdict::Ignored(rule) => Err(ignored(&path, root, &rule.to_string())),
         Verdict::Nested(at) => Err(of_another(&path, &at, root)),
         Verdict::Admitted | Verdict::Closed(..) => Ok(path),

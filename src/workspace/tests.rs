@@ -148,7 +148,11 @@ fn a_repository_inside_another_needs_a_walk_that_stops_there() {
     };
     assert_eq!(refused(&outer, &inner), Err("nested".to_string()));
     assert_eq!(refused(&inner, &outer), Err("nested".to_string()));
-    fs::create_dir_all(inner.join(".git")).unwrap();
+    // What is called like a repository's folder makes none.
+    fs::create_dir_all(inner.join(".git/objects")).unwrap();
+    assert_eq!(refused(&outer, &inner), Err("nested".to_string()));
+    fs::create_dir_all(inner.join(".git/refs")).unwrap();
+    fs::write(inner.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     assert_eq!(refused(&outer, &inner), Ok(()));
     assert_eq!(refused(&inner, &outer), Ok(()));
 }
