@@ -7,6 +7,8 @@ use super::options::Common;
 use super::pipeline::{Pipeline, Stage, stage};
 use super::render::{from_ppm, percent};
 use super::target::Target;
+use super::trace;
+use super::typed::Planning;
 use crate::cli::Io;
 use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
@@ -48,6 +50,14 @@ impl Shape {
         self.globs.iter().fold(stage, |stage, glob| stage.arg(format!("--order-glob={glob}")))
     }
 
+    /// What was typed with `verb`, for the commands that are suggested.
+    pub fn planning(&self, verb: &'static str) -> Planning {
+        let mut options = self.policy.typed();
+        let order = self.order.as_deref().map(|file| ("--order", trace::quote(file.as_os_str())));
+        options.extend(order);
+        Planning { verb, options, ..Planning::default() }
+    }
+
     /// Whether anything of it was typed.
     fn is_typed(&self) -> bool {
         self.order.is_some() || !self.policy.typed().is_empty()
@@ -70,35 +80,16 @@ pub struct Args {
 }
 
 impl Args {
-    /// What is asked for over a plan of another policy is suggested with its options.
-    fn refused(&self, error: Error) -> Error {
-        let typed = self.shape.policy.typed().into_iter();
-        let options: String = typed.map(|(name, value)| format!(" {name} {value}")).collect();
-        match error.code() {
-            "planned" => error.map_hints(|hint| {
-                let with = |command: &str| format!("`{command}{options}`");
-                hint.replace("`auwai plan --force`", &with("auwai plan --force"))
-                    .replace("`auwai replan`", &with("auwai replan"))
-            }),
-            _ => error,
-        }
-    }
-
-    /// A plan that is made in the place of another is made so by the suggested command too.
-    fn again(&self, error: Error) -> Error {
-        match self.force {
-            true => {
-                error.map_hints(|hint| hint.replace("`auwai plan --c", "`auwai plan --force --c"))
-            }
-            false => error,
-        }
+    /// What was typed, for the commands that are suggested.
+    pub fn planning(&self) -> Planning {
+        Planning { force: self.force, ..self.shape.planning("plan") }
     }
 }
 
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let made = ensure(args, &target, common, io).map_err(|error| args.again(error))?;
+    let made = ensure(args, &target, common, io)?;
     made.hint_replan(&target, io);
     let plan = made.plan;
     if common.json {
@@ -156,8 +147,7 @@ pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) ->
         Some(policy) if !args.force => keep(policy, target, io),
         Some(policy) => make(&Shape::of(policy), args.force, target, io),
         None => make(&args.shape, args.force, target, io),
-    }
-    .map_err(|error| args.refused(error))?;
+    }?;
     warn(&plan, &status, io);
     let changed = syncs.iter().any(|sync| sync.chunks_added + sync.chunks_removed > 0);
     let existing = plan.existing == Some(true);

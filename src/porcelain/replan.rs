@@ -5,6 +5,7 @@ use super::options::Common;
 use super::pipeline::Pipeline;
 use super::plan::{Shape, adopted, refuse_to_count_anew, summary};
 use super::target::Target;
+use super::typed::Planning;
 use crate::cli::Io;
 use crate::counted::count;
 use crate::error::{Error, Result};
@@ -24,6 +25,13 @@ use crate::record::{self, Plan};
 pub struct Args {
     #[command(flatten)]
     shape: Shape,
+}
+
+impl Args {
+    /// What was typed, for the commands that are suggested.
+    pub fn planning(&self) -> Planning {
+        self.shape.planning("replan")
+    }
 }
 
 /// Runs the command.

@@ -12,6 +12,7 @@ use super::pipeline::Pipeline;
 use super::plan::{self, plan_stage, policy_line, summary};
 use super::render::{fates, percent};
 use super::target::Target;
+use super::typed::Planning;
 use crate::cli::Io;
 use crate::counted::{count, thousands};
 use crate::error::Result;
@@ -38,6 +39,13 @@ pub struct Args {
     /// Show folders down to this depth below each repository; 0 shows the repositories alone
     #[arg(long, value_name = "N", default_value_t = 2)]
     depth: usize,
+}
+
+impl Args {
+    /// What was typed, for the commands that are suggested.
+    pub fn planning(&self) -> Planning {
+        self.plan.planning("workspace survey")
+    }
 }
 
 /// Runs the command.

@@ -90,7 +90,8 @@ pub struct File {
     /// For unreadable paths, the system's error: `EACCES: Permission denied`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub errno: Option<String>,
-    /// For text that a program made, where that was asked: the sign of it, a name or a mark.
+    /// For text that a program made, with --generated: the sign of it, a name (`*.min.js`) or a mark
+    /// (`@generated`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub generated: Option<String>,
 }
