@@ -490,7 +490,11 @@ fn a_bounded_scan_leaves_the_rest_as_it_was() {
     assert_eq!(paths(), ["a/x", "b/x", "top"]);
     let bounded = tree.ledger().bounded(&[RepoPath::new("b").unwrap()]);
     let mut seen = Vec::new();
-    bounded.each_file(|row| Ok(seen.push(row.path.display().into_owned()))).unwrap();
+    let each = |row: Row| {
+        seen.push(row.path.display().into_owned());
+        Ok(())
+    };
+    bounded.each_file(each).unwrap();
     assert_eq!(seen, ["b/x"]);
     assert!(bounded.file(&RepoPath::new("a/x").unwrap()).unwrap().is_none());
     assert_eq!(bounded.totals().unwrap()[0].1.files, 1);

@@ -109,7 +109,11 @@ impl Verb {
             Verb::Workspace(workspace::Verb::Survey(args)) => {
                 plain().planning(Some(args.planning()))
             }
-            Verb::Watch(_) => plain().stands_for("auwai-wait-events", "auwai watch"),
+            Verb::Index(_) => plain().stands_for(&[("auwai-ledger scan", "auwai index")]),
+            Verb::Watch(_) => plain().stands_for(&[
+                ("auwai-wait-events", "auwai watch"),
+                ("auwai-ledger sync", "auwai watch"),
+            ]),
             _ => plain(),
         }
     }

@@ -91,11 +91,11 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     let made = ensure(args, &target, common, io)?;
     made.hint_replan(&target, io);
-    let plan = made.plan;
+    let Made { plan, before, .. } = made;
     if common.json {
         return crate::record::write(io.out, &plan);
     }
-    let status = target.status(io)?;
+    let status = if plan.existing == Some(true) { before } else { target.status(io)? };
     tell(&plan, status.is_finished(), &target, io)?;
     if let Some(policy) = &status.policy {
         hint_half_empty(policy, &plan, true, &target, io);
@@ -107,8 +107,8 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 pub struct Made {
     /// It.
     pub plan: Plan,
-    /// Whether it was there before, with every segment done.
-    finished: bool,
+    /// How things stood before.
+    before: Status,
     /// Whether it was there before, and the tree has changed since it was last looked at.
     outdated: bool,
     /// Whether it was there before, and is of repositories that were bounded otherwise.
@@ -124,7 +124,7 @@ impl Made {
         if self.rebounded {
             io.say("auwai", "the plan that is there stays, and is bounded to other folders");
             io.hint(&follow);
-        } else if self.finished {
+        } else if self.plan.existing == Some(true) && self.before.is_finished() {
             io.say("auwai", "the plan that is there is finished, and stays");
             io.hint(&follow);
             io.hint(&anew);
@@ -137,23 +137,23 @@ impl Made {
 
 /// Makes the plan unless there is one, and returns it.
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Made> {
+    let before = target.status(io)?;
     if let Some(tokenizer) = args.shape.tokenizer().filter(|_| !args.force) {
-        refuse_to_count_anew(tokenizer, target, io)?;
+        refuse_to_count_anew(tokenizer, &before, target)?;
     }
     let syncs = scan_all(target.members(), args.shape.tokenizer(), common, io)?;
-    let status = target.status(io)?;
-    let plan = match status.policy.as_ref().filter(|_| !args.shape.is_typed()) {
+    let plan = match before.policy.as_ref().filter(|_| !args.shape.is_typed()) {
         // Nothing was said of another plan: this one stays, or is made again as it was.
         Some(policy) if !args.force => keep(policy, target, io),
         Some(policy) => make(&Shape::of(policy), args.force, target, io),
         None => make(&args.shape, args.force, target, io),
     }?;
-    warn(&plan, &status, io);
+    warn(&plan, &before, io);
     let changed = syncs.iter().any(|sync| sync.chunks_added + sync.chunks_removed > 0);
     let existing = plan.existing == Some(true);
-    let (finished, outdated) = (existing && status.is_finished(), existing && changed);
-    let rebounded = status.policy.is_some_and(|policy| policy.scope != target.scope());
-    Ok(Made { plan, finished, outdated, rebounded: existing && rebounded })
+    let rebounded = before.policy.as_ref().is_some_and(|policy| policy.scope != target.scope());
+    let (outdated, rebounded) = (existing && changed, existing && rebounded);
+    Ok(Made { plan, before, outdated, rebounded })
 }
 
 /// Says what a plan costs. `before` is how things stood before it.
@@ -176,8 +176,8 @@ pub fn standing(target: &Target, io: &mut Io<'_>) -> Result<Option<Plan>> {
 ///
 /// # Errors
 /// `planned` when there is a plan that is counted with another than `tokenizer`.
-pub fn refuse_to_count_anew(tokenizer: &str, target: &Target, io: &mut Io<'_>) -> Result<()> {
-    match target.status(io)?.policy.filter(|policy| policy.tokenizer != tokenizer) {
+pub fn refuse_to_count_anew(tokenizer: &str, status: &Status, target: &Target) -> Result<()> {
+    match status.policy.as_ref().filter(|policy| policy.tokenizer != tokenizer) {
         None => Ok(()),
         Some(policy) => {
             let message = format!("there is a plan that is counted with {}", policy.tokenizer);

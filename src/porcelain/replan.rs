@@ -37,6 +37,13 @@ impl Args {
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
+    let before = target.status(io)?;
+    if before.plan.is_none() {
+        return Err(Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`"));
+    }
+    if let Some(tokenizer) = args.shape.tokenizer() {
+        refuse_to_count_anew(tokenizer, &before, &target)?;
+    }
     let plan = follow(&args.shape, &target, common, io)?;
     if common.json {
         return record::write(io.out, &plan);
@@ -47,21 +54,16 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     if !existing {
         super::line(io, &format!("{}; now {}", changes(&plan), summary(&plan)))?;
     }
-    let verb = if target.status(io)?.is_finished() { "verify" } else { "next" };
+    let status = if existing { before } else { target.status(io)? };
+    let verb = if status.is_finished() { "verify" } else { "next" };
     super::line(io, &format!("go on: auwai {verb}{}", target.flag()))
 }
 
 /// Scans, and lets the plan follow.
 ///
 /// # Errors
-/// `no-plan`; `planned` for another tokenizer; what the stages say.
+/// What the stages say.
 pub fn follow(shape: &Shape, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
-    if let Some(tokenizer) = shape.tokenizer() {
-        refuse_to_count_anew(tokenizer, target, io)?;
-    }
-    if target.status(io)?.plan.is_none() {
-        return Err(Error::failed("no-plan", "there is no plan yet").hint("make one: `auwai plan`"));
-    }
     scan_all(target.members(), None, common, io)?;
     let chunks = target.ledger("chunks").arg("--hashes");
     let stages = [chunks, shape.on(target.ledger("replan"), io)];

@@ -52,7 +52,7 @@ impl Args {
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     if let Some(tokenizer) = args.plan.tokenizer() {
-        plan::refuse_to_count_anew(tokenizer, &target, io)?;
+        plan::refuse_to_count_anew(tokenizer, &target.status(io)?, &target)?;
     }
     scan_all(target.members(), args.plan.tokenizer(), common, io)?;
     let seen = Seen::of(args.depth, &target, common, io)?;

@@ -31,7 +31,7 @@ pub struct Typed {
     trust_state: &'static str,
     reader: String,
     planning: Option<Planning>,
-    stands_for: Option<(&'static str, &'static str)>,
+    stands_for: &'static [(&'static str, &'static str)],
 }
 
 /// A command that makes or changes a plan, as it was typed.
@@ -61,7 +61,7 @@ impl Typed {
             trust_state: if common.trust_state { " --trust-state" } else { "" },
             reader: reader.map(|name| format!(" --reader {name}")).unwrap_or_default(),
             planning: None,
-            stands_for: None,
+            stands_for: &[],
         }
     }
 
@@ -70,10 +70,10 @@ impl Typed {
         Typed { planning, ..self }
     }
 
-    /// The same of a command that has a stage do its work: what that suggests of itself is to be typed
-    /// as `command`.
-    pub fn stands_for(self, stage: &'static str, command: &'static str) -> Typed {
-        Typed { stands_for: Some((stage, command)), ..self }
+    /// The same of a command that has stages do its work: what they say of themselves is said of the
+    /// command beside them.
+    pub fn stands_for(self, stands_for: &'static [(&'static str, &'static str)]) -> Typed {
+        Typed { stands_for, ..self }
     }
 
     /// Which full read: ` -W NAME` and the like, empty when nothing was typed.
@@ -97,7 +97,7 @@ impl Typed {
     }
 
     fn in_command(&self, command: &str) -> String {
-        let own = self.stands_for.and_then(|(stage, own)| {
+        let own = self.stands_for.iter().find_map(|(stage, own)| {
             Some(format!("{own} {}", command.strip_prefix(stage)?.strip_prefix(' ')?))
         });
         let command = own.unwrap_or_else(|| command.to_string());
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn what_a_stage_suggests_of_itself_is_suggested_of_the_command() {
-        let typed = Typed::default().stands_for("auwai-wait-events", "auwai watch");
+        let typed = Typed::default().stands_for(&[("auwai-wait-events", "auwai watch")]);
         assert_eq!(
             typed.in_text("`auwai-wait-events --backend poll`"),
             "`auwai watch --backend poll`"

@@ -51,7 +51,10 @@ pub struct Add {
     /// Call it NAME (default: its folder's name)
     #[arg(long = "as", value_name = "NAME", value_parser = crate::cli::parse::name)]
     name: Option<String>,
-    /// Bound it to the subtree DIR; may be repeated
+    /// Bound it to the subtree DIR, relative to its root; may be repeated
+    ///
+    /// Only what lies there is walked, watched, planned and verified. Given again with other folders,
+    /// or none, the bounds are these, and `auwai replan` lets the plan follow.
     #[arg(long, value_name = "DIR")]
     only: Vec<PathBuf>,
 }

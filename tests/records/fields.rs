@@ -165,7 +165,7 @@ fn without(line: &str, pointer: &str, key: &str) -> Option<String> {
 
 /// The doc comments of src/record/types, by struct and field; the struct's own under "".
 fn comments() -> BTreeMap<(String, String), String> {
-    let files = ["index", "plan", "reading", "stream", "watch"];
+    let files = ["index", "plan", "reading", "stream", "survey", "watch"];
     let read = |file| fs::read_to_string(root().join(format!("src/record/types/{file}.rs")));
     let source: String = files.map(|file| read(file).unwrap()).concat();
     let (mut all, mut owner, mut text) = (BTreeMap::new(), String::new(), Vec::new());
