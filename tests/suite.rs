@@ -11,6 +11,7 @@ mod fullread;
 mod help;
 mod house;
 mod man;
+mod members;
 mod odd;
 mod paths;
 mod pipeline;

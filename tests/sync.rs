@@ -11,4 +11,4 @@ mod process;
 mod revisit;
 mod turns;
 mod waiting;
-mod watch;
+pub mod watch;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::parse::name;
+use crate::admit::Surroundings;
 use crate::error::{Error, Result};
 use crate::visible::quote;
 use crate::workspace::{Terms, Trust, nearest};
@@ -97,9 +98,9 @@ impl World {
         Ok(())
     }
 
-    /// Every variable, for what reads many of them (git's configuration).
-    pub fn vars(&self) -> &BTreeMap<OsString, OsString> {
-        &self.vars
+    /// What it says of git's configuration.
+    pub fn surroundings(&self) -> Surroundings {
+        Surroundings::from_vars(&self.vars)
     }
 
     /// Where state that belongs to the user lives: `$XDG_STATE_HOME`, else `~/.local/state`.

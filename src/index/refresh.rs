@@ -9,6 +9,7 @@ use super::content::ContentReader;
 use super::open::{Outcome, detail, fate, read_entry, stat_bytes};
 use super::stat::Young;
 use super::write::Writer;
+use crate::admit::Rule;
 use crate::beneath::Root;
 use crate::error::{Error, Result};
 use crate::record::Fate;
@@ -107,7 +108,7 @@ fn sort(
     jobs: &Sender<Job>,
 ) -> Option<Vec<RowId>> {
     let mut key = Vec::new();
-    for entry in entries.iter().flatten() {
+    for entry in entries.iter().flatten().filter(|entry| !is_outside(entry)) {
         key.clear();
         entry.path.push_key(&mut key);
         let before = known.meet(&key);
@@ -119,6 +120,12 @@ fn sort(
         jobs.send(Job { entry, known }).ok()?;
     }
     Some(known.unmet().collect())
+}
+
+/// Whether an entry only says that something lies outside the subtrees that are looked at: a row that
+/// stands there is none of our business.
+fn is_outside(entry: &Entry) -> bool {
+    matches!(entry.kind, Kind::Ignored(Rule::Scope))
 }
 
 fn is_unchanged(entry: &Entry, known: &Known) -> bool {

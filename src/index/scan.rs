@@ -31,8 +31,8 @@ pub struct Options<'a> {
     pub at: &'a str,
 }
 
-/// Makes the ledger say what the tree is. `policy` must be no older than the turn; `progress` is
-/// called now and then.
+/// Makes the ledger say what the tree is. `policy` must be no older than the turn, and bounded to the
+/// same subtrees as the ledger; `progress` is called now and then.
 ///
 /// # Errors
 /// The ledger's, and `not-found` for a root that is not there. A path that cannot be read is a row
@@ -53,7 +53,9 @@ pub fn scan(
     let source = |sink: &(dyn Fn(Vec<walk::Entry>) + std::marker::Sync)| {
         walk::walk(policy, options.threads, sink)
     };
-    let summary = refresh(&work, options.threads, source, Ledger::known, &mut writer)?;
+    // Cut by other rules, rows that are not looked at would be of two kinds: they go.
+    let known = if anew { Ledger::known_of_all } else { Ledger::known };
+    let summary = refresh(&work, options.threads, source, known, &mut writer)?;
     note_git(writer.ledger_mut(), policy, policy.head(), summary.dirty)?;
     writer.finish(SyncMode::Full, options)
 }

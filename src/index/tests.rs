@@ -53,10 +53,16 @@ impl Tree {
     }
 
     fn scan_with(&self, tokenizer: Option<Tokenizer>) -> Sync {
-        let policy = Policy::open(&self.root(), &Surroundings::default(), &[]).unwrap();
+        self.scan_of(&[], tokenizer)
+    }
+
+    /// A scan that is bounded to subtrees.
+    fn scan_of(&self, only: &[&str], tokenizer: Option<Tokenizer>) -> Sync {
+        let only: Vec<RepoPath> = only.iter().map(|dir| RepoPath::new(*dir).unwrap()).collect();
+        let policy = Policy::open(&self.root(), &Surroundings::default(), &only).unwrap();
         let at = "2026-01-01T00:00:00Z";
         let options = Options { name: "r", threads: 2, tokenizer, now: self.now, at };
-        let mut ledger = self.ledger();
+        let mut ledger = self.ledger().bounded(&only);
         let turn = ledger.turn(&mut |_| {}).unwrap();
         scan(&self.root(), &policy, &mut ledger, &turn, &options, &mut |_| {}).unwrap()
     }
@@ -465,4 +471,46 @@ fn a_file_larger_than_a_block_is_cut_as_one_in_memory() {
     let cuts = tree.ledger().cuts(row.id).unwrap();
     assert_eq!(cuts.iter().map(|cut| cut.bytes).collect::<Vec<_>>(), expected);
     assert_eq!((row.lines, row.size), (60_000, Some(text.len() as u64)));
+}
+
+#[test]
+fn a_bounded_scan_leaves_the_rest_as_it_was() {
+    let tree = Tree::new();
+    for path in ["a/x", "a/y", "b/x", "top"] {
+        tree.write(path, format!("{path}\n"));
+    }
+    let paths = || tree.rows().into_keys().collect::<Vec<_>>();
+    assert_eq!(tree.scan_of(&["a"], None).files, 2);
+    assert_eq!(paths(), ["a/x", "a/y"]);
+    tree.scan();
+    tree.write("b/new", "new\n");
+    fs::remove_file(tree.root().join("b/x")).unwrap();
+    fs::remove_file(tree.root().join("a/y")).unwrap();
+    assert_eq!(tree.scan_of(&["a"], None).files, 1);
+    assert_eq!(paths(), ["a/x", "b/x", "top"]);
+    let bounded = tree.ledger().bounded(&[RepoPath::new("b").unwrap()]);
+    let mut seen = Vec::new();
+    let each = |row: Row| {
+        seen.push(row.path.display().into_owned());
+        Ok(())
+    };
+    bounded.each_file(each).unwrap();
+    assert_eq!(seen, ["b/x"]);
+    assert!(bounded.file(&RepoPath::new("a/x").unwrap()).unwrap().is_none());
+    assert_eq!(bounded.totals().unwrap()[0].1.files, 1);
+    tree.scan();
+    assert_eq!(paths(), ["a/x", "b/new", "top"]);
+}
+
+#[test]
+fn a_bounded_scan_by_another_tokenizer_leaves_no_chunks_of_two_kinds() {
+    let tree = Tree::new();
+    for path in ["a/x", "b/x"] {
+        tree.write(path, lines(0, 500));
+    }
+    tree.scan();
+    tree.scan_of(&["a"], Some(Tokenizer::Bytes));
+    assert_eq!(tree.rows().into_keys().collect::<Vec<_>>(), ["a/x"]);
+    tree.scan();
+    assert_eq!(tree.rows()["a/x"].tokens, tree.rows()["b/x"].tokens);
 }

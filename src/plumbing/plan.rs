@@ -140,18 +140,22 @@ fn plan<R: BufRead>(
         coming = next(&mut reader, partial)?;
     }
     if !input.ended() && !partial {
-        return Err(reader.cut_off());
+        return Err(reader.cut_off().hint(PARTIAL));
     }
     let plan = planner.finish(input.into_repos(), &mut emit)?;
     record::write(sink, &plan)?;
     record::write(sink, &End { of: "segment".to_string(), count: plan.segments })
 }
 
+/// What else can be done with a stream that was cut off.
+const PARTIAL: &str = "or plan what came: `auwai-plan --partial`";
+
 /// The next record. With `partial`, a line that its writer did not finish is the end.
 fn next<R: BufRead>(reader: &mut Reader<R>, partial: bool) -> Result<Option<Record>> {
     match reader.next_record() {
-        Err(error) if partial && error.code() == "cut-off" => Ok(None),
-        other => other,
+        Err(error) if error.code() != "cut-off" => Err(error),
+        Err(_) if partial => Ok(None),
+        other => other.map_err(|error| error.hint(PARTIAL)),
     }
 }
 

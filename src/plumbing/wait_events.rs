@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admit::{Surroundings, is_pattern};
+use crate::admit::is_pattern;
 use crate::cli::parse::span;
 use crate::cli::{Io, Signals, Tool, World};
 use crate::error::{Error, Result};
@@ -198,7 +198,7 @@ fn root(args: &Args, world: &World) -> Result<PathBuf> {
 fn options(args: &Args, root: PathBuf, world: &World) -> Result<Options> {
     let site = Site {
         root,
-        around: Surroundings::from_vars(world.vars()),
+        around: world.surroundings(),
         scope: args.only.iter().map(subtree).collect::<Result<_>>()?,
         rules: !args.no_ignore,
         now: world.now,

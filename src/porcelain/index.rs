@@ -100,14 +100,10 @@ fn scan_stage(member: &Member, tokenizer: Option<&str>, common: &Common) -> Stag
 /// The options that say where a member's state is, whether it is believed, and how much of the
 /// member counts.
 pub fn state_options(stage: Stage, member: &Member, common: &Common) -> Stage {
-    only_options(place_options(stage, member, common), member)
-}
-
-/// The options that say where a member's state is, and whether it is believed.
-pub fn place_options(stage: Stage, member: &Member, common: &Common) -> Stage {
-    stage
+    let stage = stage
         .option("--state-dir", member.state_dir.as_deref())
-        .flag("--trust-state", common.trust_state)
+        .flag("--trust-state", common.trust_state);
+    only_options(stage, member)
 }
 
 /// The options that say how much of a member counts.

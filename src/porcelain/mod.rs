@@ -6,6 +6,7 @@ mod done;
 mod help;
 mod index;
 pub mod man;
+mod nested;
 mod next;
 mod options;
 mod pipeline;
@@ -89,7 +90,7 @@ impl Tool for Auwai {
             Verb::Fullread(verb) => verb.run(common, io),
             Verb::Help(args) => help::run(args, common, io),
         };
-        done.map_err(|error| Typed::of(common, self.verb.reader()).repeat(error))
+        done.map_err(|error| self.verb.typed(common).repeat(error))
     }
 
     fn advice(words: &[OsString], error: &clap::Error) -> Option<String> {
@@ -98,13 +99,22 @@ impl Tool for Auwai {
 }
 
 impl Verb {
-    /// The reader that was typed.
-    fn reader(&self) -> Option<&str> {
+    /// What was typed and is to be repeated in the commands that are suggested.
+    fn typed(&self, common: &Common) -> Typed {
+        let plain = || Typed::of(common, None);
         match self {
             Verb::Fullread(verb) | Verb::Workspace(workspace::Verb::Fullread(verb)) => {
-                verb.reader()
+                Typed::of(common, verb.reader()).planning(verb.planning())
             }
-            _ => None,
+            Verb::Workspace(workspace::Verb::Survey(args)) => {
+                plain().planning(Some(args.planning()))
+            }
+            Verb::Index(_) => plain().stands_for(&[("auwai-ledger scan", "auwai index")]),
+            Verb::Watch(_) => plain().stands_for(&[
+                ("auwai-wait-events", "auwai watch"),
+                ("auwai-ledger sync", "auwai watch"),
+            ]),
+            _ => plain(),
         }
     }
 }

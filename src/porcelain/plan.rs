@@ -7,12 +7,13 @@ use super::options::Common;
 use super::pipeline::{Pipeline, Stage, silent, stage};
 use super::render::{from_ppm, percent};
 use super::target::Target;
+use super::trace;
+use super::typed::Planning;
 use crate::cli::Io;
 use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
 use crate::plumbing::plan::{BRIEF_TOKENS, PolicyArgs, options};
 use crate::record::{Plan, Policy, Record, Status, Tokens};
-use crate::workspace::Member;
 
 /// What a plan is made under.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -49,6 +50,14 @@ impl Shape {
         self.globs.iter().fold(stage, |stage, glob| stage.arg(format!("--order-glob={glob}")))
     }
 
+    /// What was typed with `verb`, for the commands that are suggested.
+    pub fn planning(&self, verb: &'static str) -> Planning {
+        let mut options = self.policy.typed();
+        let order = self.order.as_deref().map(|file| ("--order", trace::quote(file.as_os_str())));
+        options.extend(order);
+        Planning { verb, options, ..Planning::default() }
+    }
+
     /// Whether anything of it was typed.
     fn is_typed(&self) -> bool {
         self.order.is_some() || !self.policy.typed().is_empty()
@@ -71,41 +80,22 @@ pub struct Args {
 }
 
 impl Args {
-    /// What is asked for over a plan of another policy is suggested with its options.
-    fn refused(&self, error: Error) -> Error {
-        let typed = self.shape.policy.typed().into_iter();
-        let options: String = typed.map(|(name, value)| format!(" {name} {value}")).collect();
-        match error.code() {
-            "planned" => error.map_hints(|hint| {
-                let with = |command: &str| format!("`{command}{options}`");
-                hint.replace("`auwai plan --force`", &with("auwai plan --force"))
-                    .replace("`auwai replan`", &with("auwai replan"))
-            }),
-            _ => error,
-        }
-    }
-
-    /// A plan that is made in the place of another is made so by the suggested command too.
-    fn again(&self, error: Error) -> Error {
-        match self.force {
-            true => {
-                error.map_hints(|hint| hint.replace("`auwai plan --c", "`auwai plan --force --c"))
-            }
-            false => error,
-        }
+    /// What was typed, for the commands that are suggested.
+    pub fn planning(&self) -> Planning {
+        Planning { force: self.force, ..self.shape.planning("plan") }
     }
 }
 
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let made = ensure(args, &target, common, io).map_err(|error| args.again(error))?;
+    let made = ensure(args, &target, common, io)?;
     made.hint_replan(&target, io);
-    let plan = made.plan;
+    let Made { plan, before, .. } = made;
     if common.json {
         return crate::record::write(io.out, &plan);
     }
-    let status = target.status(io)?;
+    let status = if plan.existing == Some(true) { before } else { target.status(io)? };
     tell(&plan, status.is_finished(), &target, io)?;
     if let Some(policy) = &status.policy {
         hint_half_empty(policy, &plan, true, &target, io);
@@ -117,8 +107,10 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 pub struct Made {
     /// It.
     pub plan: Plan,
-    /// Whether it was there before, with every segment done.
-    finished: bool,
+    /// How things stood before.
+    before: Status,
+    /// Whether it was there before, and is of repositories that were bounded otherwise.
+    rebounded: bool,
 }
 
 impl Made {
@@ -127,7 +119,10 @@ impl Made {
         let follow = format!("let it follow the tree: `{}`", target.plan_command(true));
         let anew =
             format!("or begin anew, with nothing read: `auwai plan --force{}`", target.flag());
-        if self.finished {
+        if self.rebounded {
+            io.say("auwai", "the plan that is there stays, and is bounded to other folders");
+            io.hint(&follow);
+        } else if self.plan.existing == Some(true) && self.before.is_finished() {
             io.say("auwai", "the plan that is there is finished, and stays");
             io.hint(&follow);
             io.hint(&anew);
@@ -140,23 +135,23 @@ impl Made {
 
 /// Makes the plan unless there is one, and returns it.
 pub fn ensure(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Made> {
-    if let Some(tokenizer) = args.shape.tokenizer().filter(|_| !args.force) {
-        refuse_to_count_anew(tokenizer, &target.status(io)?, target)?;
-    }
     // What is planned anew may take the place of a plan that has followed the tree meanwhile.
     let _turn = args.force.then(|| target.turn(io)).transpose()?;
+    let before = target.status(io)?;
+    if let Some(tokenizer) = args.shape.tokenizer().filter(|_| !args.force) {
+        refuse_to_count_anew(tokenizer, &before, target)?;
+    }
     scan_all(target.members(), args.shape.tokenizer(), common, io)?;
-    let status = target.status(io)?;
-    let plan = match status.policy.as_ref().filter(|_| !args.shape.is_typed()) {
+    let plan = match before.policy.as_ref().filter(|_| !args.shape.is_typed()) {
         // Nothing was said of another plan: this one stays, or is made again as it was.
         Some(policy) if !args.force => keep(policy, target, io),
         Some(policy) => make(&Shape::of(policy), args.force, target, io),
         None => make(&args.shape, args.force, target, io),
-    }
-    .map_err(|error| args.refused(error))?;
-    warn(&plan, &status, io);
-    let finished = plan.existing == Some(true) && status.is_finished();
-    Ok(Made { plan, finished })
+    }?;
+    warn(&plan, &before, io);
+    let policy = before.policy.as_ref().filter(|_| plan.existing == Some(true));
+    let rebounded = policy.is_some_and(|policy| policy.scope != target.scope());
+    Ok(Made { plan, before, rebounded })
 }
 
 /// Says what a plan costs. `before` is how things stood before it.
@@ -221,8 +216,8 @@ pub fn adopted(pipeline: Pipeline, io: &mut Io<'_>) -> Result<Plan> {
 
 /// `auwai-plan` with these options, and the subtrees that the repositories are bounded to.
 pub fn plan_stage(shape: &Shape, target: &Target, io: &Io<'_>) -> Stage {
-    let scope = target.members().iter().flat_map(Member::scope);
     let plan = stage(["auwai-plan"]);
+    let scope = target.scope().into_iter();
     shape.on(scope.fold(plan, |plan, dir| plan.arg("--scope").arg(dir)), io)
 }
 

@@ -5,6 +5,7 @@ use super::options::Common;
 use super::pipeline::Pipeline;
 use super::plan::{Shape, adopted, refuse_to_count_anew, summary};
 use super::target::Target;
+use super::typed::Planning;
 use crate::cli::Io;
 use crate::counted::count;
 use crate::error::{Result, no_plan};
@@ -26,9 +27,23 @@ pub struct Args {
     shape: Shape,
 }
 
+impl Args {
+    /// What was typed, for the commands that are suggested.
+    pub fn planning(&self) -> Planning {
+        self.shape.planning("replan")
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
+    let before = target.status(io)?;
+    if before.plan.is_none() {
+        return Err(no_plan());
+    }
+    if let Some(tokenizer) = args.shape.tokenizer() {
+        refuse_to_count_anew(tokenizer, &before, &target)?;
+    }
     let plan = follow(&args.shape, &target, common, io)?;
     if common.json {
         return record::write(io.out, &plan);
@@ -39,7 +54,8 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     if !existing {
         super::line(io, &format!("{}; now {}", changes(&plan), summary(&plan)))?;
     }
-    let verb = if target.status(io)?.is_finished() { "verify" } else { "next" };
+    let status = if existing { before } else { target.status(io)? };
+    let verb = if status.is_finished() { "verify" } else { "next" };
     super::line(io, &format!("go on: auwai {verb}{}", target.flag()))
 }
 
@@ -47,15 +63,8 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 /// before a change could become the plan after that which another has seen since.
 ///
 /// # Errors
-/// `no-plan`; `planned` for another tokenizer; what the stages say.
+/// What the stages say.
 pub fn follow(shape: &Shape, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Plan> {
-    let status = target.status(io)?;
-    if let Some(tokenizer) = shape.tokenizer() {
-        refuse_to_count_anew(tokenizer, &status, target)?;
-    }
-    if status.plan.is_none() {
-        return Err(no_plan());
-    }
     let _turn = target.turn(io)?;
     scan_all(target.members(), None, common, io)?;
     let chunks = target.ledger("chunks").arg("--hashes");

@@ -14,6 +14,7 @@ use super::replan;
 use super::signals::Forward;
 use super::target::Target;
 use super::trace;
+use super::typed::Planning;
 use super::verify;
 use crate::cli::{Io, allow_open_files};
 use crate::counted::{agree, count, thousands};
@@ -53,12 +54,22 @@ pub struct Args {
 }
 
 impl Args {
+    /// What was typed, for the commands that are suggested.
+    pub fn planning(&self) -> Planning {
+        Planning { verb: "run", rest: self.rest(), ..self.plan.planning() }
+    }
+
+    /// The jobs and the command, as they are typed.
+    fn rest(&self) -> String {
+        let jobs = if self.jobs > 1 { format!(" --jobs {}", self.jobs) } else { String::new() };
+        let command: Vec<String> = self.command.iter().map(|word| trace::quote(word)).collect();
+        format!("{jobs} -- {}", command.join(" "))
+    }
+
     /// The command that goes on after this one. It has no `--force`, which would forget what was
     /// read, and no options of the plan, which is there by then.
     fn again(&self, target: &Target) -> String {
-        let jobs = if self.jobs > 1 { format!(" --jobs {}", self.jobs) } else { String::new() };
-        let command: Vec<String> = self.command.iter().map(|word| trace::quote(word)).collect();
-        format!("auwai run{}{jobs} -- {}", target.flag(), command.join(" "))
+        format!("auwai run{}{}", target.flag(), self.rest())
     }
 }
 
@@ -68,9 +79,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     make_room(args.jobs)?;
     // Before the plan: `--force` must not take it from under a run that is at work.
     let _lock = hold(&target)?;
-    let made = plan::ensure(&args.plan, &target, common, io).map_err(|error| {
-        error.map_hints(|hint| hint.replace("`auwai next`", &format!("`{}`", args.again(&target))))
-    })?;
+    let made = plan::ensure(&args.plan, &target, common, io)?;
     if made.plan.existing == Some(true) {
         follow(&target, common, io)?;
     }

@@ -27,9 +27,14 @@ pub fn run(_: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 
 fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
     super::line(io, &target.title())?;
+    target.bounds().map_or(Ok(()), |bounds| super::line(io, &bounds))?;
     match &status.plan {
         Some(plan) => super::line(io, &format!("plan {plan}"))?,
         None => super::line(io, &format!("no plan yet; make one: auwai plan{}", target.flag()))?,
+    }
+    if status.policy.as_ref().is_some_and(|policy| policy.scope != target.scope()) {
+        let follow = target.plan_command(true);
+        super::line(io, &format!("it is bounded to other folders; let it follow: {follow}"))?;
     }
     if let Some(segments) = status.segments {
         super::line(

@@ -1,23 +1,37 @@
 //! `auwai workspace survey`: what there is to read, before anything is read.
 
+mod oddities;
+
 use std::collections::BTreeMap;
 
+use self::oddities::{Found, Oddities};
 use super::index::scan_all;
+use super::nested;
 use super::options::Common;
 use super::pipeline::Pipeline;
 use super::plan::{self, plan_stage, policy_line, summary};
 use super::render::{fates, percent};
 use super::target::Target;
+use super::typed::Planning;
 use crate::cli::Io;
-use crate::counted::thousands;
+use crate::counted::{count, thousands};
 use crate::error::Result;
-use crate::record::{self, Chunk, Record};
+use crate::record::{self, Chunk, File, Plan, Policy, Record, Survey, Tokens};
 use crate::visible::quote_path;
 
-/// Show the tree with files, chunks, tokens and coverage, and the plan that would be made
+/// The characters of a page where the policy has none: shells of agents cut what is longer.
+const PAGE: u64 = 30_000;
+
+/// Show the tree with files, chunks, tokens and coverage, what in it is odd, and the plan that would be
+/// made
 ///
 /// Nothing is kept but the index, which is brought up to date. The files of the tree are those with
 /// chunks: an empty file is text and has none.
+///
+/// Odd are files that are binary, cannot be read or are not in UTF-8, lines that are longer than a
+/// chunk, repositories of their own that no member of the workspace is, and files that a program made
+/// by their name (lock files, minified code) or by a mark in their first lines (`@generated`,
+/// `DO NOT EDIT`). They are counted, with their share of the tokens, and the largest is named.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -27,6 +41,13 @@ pub struct Args {
     depth: usize,
 }
 
+impl Args {
+    /// What was typed, for the commands that are suggested.
+    pub fn planning(&self) -> Planning {
+        self.plan.planning("workspace survey")
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
@@ -34,34 +55,142 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         plan::refuse_to_count_anew(tokenizer, &target.status(io)?, &target)?;
     }
     scan_all(target.members(), args.plan.tokenizer(), common, io)?;
-    let tree = tree(args.depth, &target, io)?;
-    if !common.json {
-        super::line(io, &target.title())?;
-        tell(&tree, io)?;
-    }
-    let stages = [target.ledger("chunks"), plan_stage(&args.plan, &target, io)];
-    let (mut asked, mut made) = (None, None);
-    Pipeline::start(&stages, io)?.records(io, |record, io| match record {
-        _ if common.json => record.write(io.out),
-        Record::Policy(policy) => {
-            super::line(io, &policy_line(&policy))?;
-            asked = Some(policy);
-            Ok(())
-        }
-        Record::Plan(plan) => {
-            super::line(io, &format!("the plan that would be made: {}", summary(&plan)))?;
-            made = Some(plan);
-            Ok(())
-        }
-        _ => Ok(()),
-    })?;
+    let seen = Seen::of(args.depth, &target, common, io)?;
+    let forecast = forecast(args, &target, common, io)?;
     let status = target.status(io)?;
-    if let (Some(policy), Some(plan)) = (asked, made) {
-        plan::hint_half_empty(&policy, &plan, status.plan.is_some(), &target, io);
+    if common.json {
+        if let Some(survey) = forecast.survey(&seen) {
+            record::write(io.out, &survey)?;
+        }
+        return record::write(io.out, &status);
     }
-    match common.json {
-        true => record::write(io.out, &status),
-        false => super::line(io, &format!("paths: {}", fates(&status.fates))),
+    super::line(io, &target.title())?;
+    target.bounds().map_or(Ok(()), |bounds| super::line(io, &bounds))?;
+    tell(&seen.tree, io)?;
+    super::line(io, &format!("paths: {}", fates(&status.fates)))?;
+    nested::tell(&seen.nested, &target, io)?;
+    seen.found.tell(io)?;
+    forecast.tell(&seen, io)?;
+    if let (Some(policy), Some(plan)) = (&forecast.policy, &forecast.plan) {
+        plan::hint_half_empty(policy, plan, status.plan.is_some(), &target, io);
+    }
+    Ok(())
+}
+
+/// What is in the tree.
+struct Seen {
+    tree: Tree,
+    found: Found,
+    /// Repositories that no member is.
+    nested: Vec<File>,
+    /// About the characters of all chunks as shown, without frames.
+    chars: u64,
+    chunks: u64,
+}
+
+impl Seen {
+    fn of(depth: usize, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Seen> {
+        let mut oddities = Oddities::default();
+        let mut nested = Vec::new();
+        for member in target.members() {
+            let files = nested::files_stage(member, common).arg("--generated");
+            Pipeline::start(&[files], io)?.records(io, |record, _| {
+                if let Record::File(file) = record {
+                    let nobodys = nested::is_nobodys(&file, member, target);
+                    oddities.take_file(&file, nobodys);
+                    nested.extend(nobodys.then_some(file));
+                }
+                Ok(())
+            })?;
+        }
+        let mut tree = Tree::from([(Vec::new(), Node::default())]);
+        let (mut last, mut chars, mut chunks) = (None, 0, 0);
+        Pipeline::start(&[target.ledger("chunks")], io)?.records(io, |record, _| {
+            if let Record::Chunk(chunk) = record {
+                add(&mut tree, depth, &chunk, &mut last);
+                oddities.take_chunk(&chunk);
+                chars += shown_chars(&chunk);
+                chunks += 1;
+            }
+            Ok(())
+        })?;
+        Ok(Seen { tree, found: oddities.end(), nested, chars, chunks })
+    }
+}
+
+/// About how many characters a chunk has as shown: its bytes, and a number and a tab before each line.
+fn shown_chars(chunk: &Chunk) -> u64 {
+    let lines = chunk.lines.last + 1 - chunk.lines.first;
+    let digits = u64::from(chunk.lines.last.checked_ilog10().unwrap_or_default()) + 1;
+    chunk.bytes.to - chunk.bytes.from + lines * (digits + 1)
+}
+
+/// The plan that would be made.
+#[derive(Default)]
+struct Forecast {
+    policy: Option<Policy>,
+    plan: Option<Plan>,
+    /// The tokens of each segment.
+    segments: Vec<Tokens>,
+}
+
+fn forecast(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<Forecast> {
+    let stages = [target.ledger("chunks"), plan_stage(&args.plan, target, io)];
+    let mut forecast = Forecast::default();
+    Pipeline::start(&stages, io)?.records(io, |record, io| {
+        if common.json {
+            record.write(io.out)?;
+        }
+        match record {
+            Record::Policy(policy) => forecast.policy = Some(policy),
+            Record::Segment(segment) => forecast.segments.push(segment.tokens),
+            Record::Plan(plan) => forecast.plan = Some(plan),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(forecast)
+}
+
+impl Forecast {
+    fn page(&self) -> u64 {
+        self.policy.as_ref().and_then(|policy| policy.page).unwrap_or(PAGE)
+    }
+
+    /// About how many pages the segments have: a page ends with a whole chunk, so half of one stays
+    /// empty.
+    fn pages(&self, seen: &Seen) -> u64 {
+        let tokens: u64 = self.segments.iter().map(|tokens| tokens.0).sum();
+        let unused = seen.chars.checked_div(seen.chunks * 2).unwrap_or_default();
+        let page = u128::from(self.page().saturating_sub(unused).max(1));
+        let of = |segment: &Tokens| {
+            let chars = u128::from(seen.chars) * u128::from(segment.0);
+            chars.checked_div(u128::from(tokens)).unwrap_or_default().div_ceil(page)
+        };
+        let pages: u128 = self.segments.iter().map(of).sum();
+        u64::try_from(pages).unwrap_or(u64::MAX)
+    }
+
+    fn survey(&self, seen: &Seen) -> Option<Survey> {
+        let plan = self.plan.as_ref()?;
+        Some(Survey {
+            segments: plan.segments,
+            chunks: plan.chunks,
+            tokens: plan.tokens,
+            page: self.page(),
+            pages: self.pages(seen),
+            oddities: seen.found.records(),
+        })
+    }
+
+    fn tell(&self, seen: &Seen, io: &mut Io<'_>) -> Result<()> {
+        if let Some(policy) = &self.policy {
+            super::line(io, &policy_line(policy))?;
+        }
+        let Some(plan) = &self.plan else { return Ok(()) };
+        super::line(io, &format!("the plan that would be made: {}", summary(plan)))?;
+        let pages = count(self.pages(seen), "page");
+        super::line(io, &format!("about {pages} of {}", count(self.page(), "character")))
     }
 }
 
@@ -77,23 +206,11 @@ struct Node {
 /// The nodes by repository and folder, in tree order.
 type Tree = BTreeMap<Vec<Vec<u8>>, Node>;
 
-fn tree(depth: usize, target: &Target, io: &mut Io<'_>) -> Result<Tree> {
-    let mut tree = Tree::from([(Vec::new(), Node::default())]);
-    let mut last = None;
-    Pipeline::start(&[target.ledger("chunks")], io)?.records(io, |record, _| {
-        if let Record::Chunk(chunk) = record {
-            add(&mut tree, depth, &chunk, &mut last);
-        }
-        Ok(())
-    })?;
-    Ok(tree)
-}
-
 /// Repository and path, as on the wire.
-type File = (String, String, Option<String>);
+type Wire = (String, String, Option<String>);
 
 /// Adds a chunk to its repository and to the folders above it. Chunks come in file order.
-fn add(tree: &mut Tree, depth: usize, chunk: &Chunk, last: &mut Option<File>) {
+fn add(tree: &mut Tree, depth: usize, chunk: &Chunk, last: &mut Option<Wire>) {
     let file = (chunk.repo.clone(), chunk.path.clone(), chunk.path_b64.clone());
     let files = u64::from(last.as_ref() != Some(&file));
     *last = Some(file);

@@ -91,6 +91,19 @@ impl Target {
         format!("{what} {} at {root}", self.workspace.name())
     }
 
+    /// The subtrees that the repositories are bounded to, as a policy has them.
+    pub fn scope(&self) -> Vec<String> {
+        let mut scope: Vec<String> = self.members().iter().flat_map(Member::scope).collect();
+        scope.sort();
+        scope
+    }
+
+    /// The same in a line; none where all counts.
+    pub fn bounds(&self) -> Option<String> {
+        let scope = self.scope();
+        (!scope.is_empty()).then(|| format!("bounded to {}", scope.join(", ")))
+    }
+
     /// Where the full read stands.
     pub fn status(&self, io: &mut Io<'_>) -> Result<Status> {
         status_of(Pipeline::start(&[self.ledger("status")], io)?, io)

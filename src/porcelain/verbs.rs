@@ -1,6 +1,7 @@
 //! The verbs of a full read: the same under `auwai` and under `auwai workspace fullread`.
 
 use super::options::Common;
+use super::typed::Planning;
 use super::{done, next, plan, read, replan, run, status, verify};
 use crate::cli::Io;
 use crate::error::Result;
@@ -30,6 +31,16 @@ impl FullreadVerb {
             _ => return None,
         };
         option.reader.as_deref()
+    }
+
+    /// What was typed of a plan.
+    pub fn planning(&self) -> Option<Planning> {
+        match self {
+            FullreadVerb::Plan(args) => Some(args.planning()),
+            FullreadVerb::Replan(args) => Some(args.planning()),
+            FullreadVerb::Run(args) => Some(args.planning()),
+            _ => None,
+        }
     }
 
     /// Runs the verb.

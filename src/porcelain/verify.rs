@@ -1,5 +1,6 @@
 //! `auwai verify` and `auwai unread`: is anything in the tree unread?
 
+use super::nested;
 use super::options::Common;
 use super::pipeline::Pipeline;
 use super::progress::Bar;
@@ -59,7 +60,7 @@ pub fn ask_aloud(
 pub fn finish(answer: &Answer, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
     match common.json {
         true => record::write(io.out, &answer.status)?,
-        false => tell(answer, io)?,
+        false => tell(answer, target, common, io)?,
     }
     answer.verdict(target)
 }
@@ -218,15 +219,14 @@ impl<'a> Rows<'a> {
 }
 
 /// The counts, and the share that is read.
-fn tell(answer: &Answer, io: &mut Io<'_>) -> Result<()> {
+fn tell(answer: &Answer, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let status = &answer.status;
     super::line(io, &sums(answer))?;
+    target.bounds().map_or(Ok(()), |bounds| super::line(io, &bounds))?;
     super::line(io, &format!("paths: {}", fates(&status.fates)))?;
-    match status.fates.get(Fate::Repository.as_str()) {
-        Some(nested) => {
-            super::line(io, &format!("not read: {} inside", count(*nested, "nested repository")))
-        }
-        None => Ok(()),
+    match status.fates.contains_key(Fate::Repository.as_str()) {
+        true => nested::tell(&nested::all(target, common, io)?, target, io),
+        false => Ok(()),
     }
 }
 

@@ -87,8 +87,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
 fn own_words(error: Error, member: &Member) -> Error {
     match error.code() {
         "no-watcher" => unkept(error, member),
-        _ => error
-            .map_hints(|hint| hint.replace("auwai-wait-events --backend", "auwai watch --backend")),
+        _ => error,
     }
 }
 

@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::index::{place_options, state_options};
+use super::index::state_options;
+use super::nested::files_stage;
 use super::options::Common;
 use super::pipeline::{Pipeline, collect_records, stage};
 use super::render::fates;
@@ -123,8 +124,7 @@ impl Asked<'_> {
     /// A folder has no fate of its own: the paths below it that the index has.
     fn folder(&self, folder: &Path, io: &mut Io<'_>) -> Result<()> {
         let mut counts = BTreeMap::<String, u64>::new();
-        let files = stage(["auwai-ledger", "files", "--repo"]).arg(argument(self.member));
-        let files = place_options(files, self.member, self.common);
+        let files = files_stage(self.member, self.common);
         Pipeline::start(&[files], io)?.records(io, |record, io| {
             let Record::File(file) = record else { return Ok(()) };
             let is_below = |path: RepoPath| os(path.as_bytes()).starts_with(folder);

@@ -13,7 +13,7 @@ use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::record::{self, Repo};
 use crate::visible::quote;
-use crate::workspace::{Member, Workspace};
+use crate::workspace::{Added, Member, Workspace};
 
 /// Several repositories read as one
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -51,7 +51,10 @@ pub struct Add {
     /// Call it NAME (default: its folder's name)
     #[arg(long = "as", value_name = "NAME", value_parser = crate::cli::parse::name)]
     name: Option<String>,
-    /// Bound it to the subtree DIR; may be repeated
+    /// Bound it to the subtree DIR, relative to its root; may be repeated
+    ///
+    /// Only what lies there is walked, watched, planned and verified. Given again with other folders,
+    /// or none, the bounds are these, and `auwai replan` lets the plan follow.
     #[arg(long, value_name = "DIR")]
     only: Vec<PathBuf>,
 }
@@ -120,11 +123,36 @@ fn tell(name: &str, path: &Path, told: &str, common: &Common, io: &mut Io<'_>) -
 }
 
 fn run_add(add: &Add, common: &Common, io: &mut Io<'_>) -> Result<()> {
-    let mut workspace = opened(common, io)?;
+    let target = Target::open(common, io)?;
     let path = io.world.absolute(&add.path);
     let state_dir = io.world.state_dir(common.state_dir.as_deref());
-    let member = workspace.add(&path, add.name.as_deref(), &add.only, state_dir.as_deref())?;
-    tell(&member.name, &member.path, &row(&member), common, io)
+    let added = Added {
+        name: add.name.as_deref(),
+        only: &add.only,
+        state_dir: state_dir.as_deref(),
+        around: &io.world.surroundings(),
+    };
+    let before = target.members().to_vec();
+    let member = target.workspace().clone().add(&path, &added)?;
+    tell(&member.name, &member.path, &row(&member), common, io)?;
+    let bounds = |members: &[Member]| {
+        let found = members.iter().find(|it| it.name == member.name);
+        found.map(|found| found.only.clone())
+    };
+    if bounds(&before).is_some_and(|only| only != member.only) {
+        tell_rebounded(&member.name, &target, io);
+    }
+    Ok(())
+}
+
+/// A plan that stands does not follow a member that is bounded otherwise by itself.
+fn tell_rebounded(name: &str, target: &Target, io: &mut Io<'_>) {
+    // A plan that cannot be asked is for the commands that need it to complain of.
+    let Ok(Some(plan)) = plan::standing(target, io) else { return };
+    if plan.repos.iter().any(|repo| repo.name == name) {
+        io.say("auwai", &format!("the plan has '{name}' as it was bounded before"));
+        io.hint(&format!("let it follow: `{}`", target.plan_command(true)));
+    }
 }
 
 fn run_remove(remove: &Remove, common: &Common, io: &mut Io<'_>) -> Result<()> {

@@ -115,9 +115,8 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn torn(&self, what: &str) -> Error {
-        Error::failed("cut-off", format!("{}:{}: {what}", self.name, self.line)).hint(
-            "its writer was stopped: run the pipeline again, or take what came with --partial",
-        )
+        Error::failed("cut-off", format!("{}:{}: {what}", self.name, self.line))
+            .hint("its writer was stopped: run the pipeline again")
     }
 }
 

@@ -10,6 +10,7 @@ mod decode;
 mod detect;
 mod encoding;
 mod frame;
+pub mod generated;
 mod id;
 mod join;
 mod piece;

@@ -7,7 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+use super::scope::subtrees;
 use super::{StateDir, bad_name, folder_name, quote};
+use crate::admit::{Policy, Surroundings, Verdict};
 use crate::error::{Error, Result};
 use crate::record::{RepoPath, is_name, path_from_wire, path_to_wire};
 use crate::visible::one_line;
@@ -126,62 +128,67 @@ impl Member {
         StateDir::of(&self.path, self.state_dir.as_deref())
     }
 
-    /// Whether the walk of this repository would come into the folder `inner` below its root.
-    fn walks_into(&self, inner: &Path) -> bool {
-        let Ok(below) = inner.strip_prefix(&self.path) else { return false };
-        let meets = |dir: &RepoPath| {
-            let dir = dir.under(Path::new(""));
-            below.starts_with(&dir) || dir.starts_with(below)
-        };
-        // A walk stops at a repository of git, whose files are that repository's.
-        let own = inner.join(".git").exists();
-        !own && (self.only.is_empty() || self.only.iter().any(meets))
+    /// Whether the walk of this repository comes into the folder `inner` below its root: not where it
+    /// stops at a repository, at what is ignored, or at the bounds of the subtrees.
+    ///
+    /// # Errors
+    /// Those of the rules.
+    fn walks_into(&self, inner: &Path, around: &Surroundings) -> Result<bool> {
+        let below = inner.strip_prefix(&self.path).ok();
+        let below = below.and_then(|below| RepoPath::new(below.as_os_str().as_bytes()));
+        let Some(below) = below.filter(|_| self.path.is_dir()) else { return Ok(false) };
+        let policy = Policy::open(&self.path, around, &self.only)?;
+        Ok(match policy.verdict(&below, true) {
+            Verdict::Nested(_) | Verdict::Beyond(_) | Verdict::Ignored(_) => false,
+            Verdict::Admitted | Verdict::Closed(..) => true,
+        })
     }
 }
 
+/// What was typed of a member that is added.
+#[derive(Debug, Clone, Copy)]
+pub struct Added<'a> {
+    /// Its name; its folder's where none was typed.
+    pub name: Option<&'a str>,
+    /// The subtrees to bound it to; none: all of it.
+    pub only: &'a [PathBuf],
+    /// Where its state is kept, if elsewhere.
+    pub state_dir: Option<&'a Path>,
+    /// What the environment says of git's rules, by which a subtree may be ignored.
+    pub around: &'a Surroundings,
+}
+
 /// A member from what was typed; `root` is a folder without links.
-pub(super) fn new(
-    root: PathBuf,
-    name: Option<&str>,
-    only: &[PathBuf],
-    state_dir: Option<&Path>,
-) -> Result<Member> {
-    let name = match name {
+pub(super) fn new(root: PathBuf, added: &Added<'_>) -> Result<Member> {
+    let name = match added.name {
         Some(name) if is_name(name) => name.to_string(),
         Some(name) => {
             return Err(bad_name(name, "choose another: `auwai workspace add PATH --as NAME`"));
         }
         None => folder_name(&root),
     };
-    let only = only.iter().map(|dir| subtree(&root, dir)).collect::<Result<_>>()?;
-    Ok(Member { name, path: root, only, state_dir: state_dir.map(Path::to_owned) })
-}
-
-/// A folder of `--only`, relative to the repository's root.
-fn subtree(root: &Path, dir: &Path) -> Result<RepoPath> {
-    let relative = dir.strip_prefix(root).unwrap_or(dir);
-    let plain: PathBuf = relative.components().collect();
-    let path = RepoPath::new(
-        plain.as_os_str().as_bytes().strip_prefix(b"./").unwrap_or(plain.as_os_str().as_bytes()),
-    );
-    path.filter(|path| path.under(root).is_dir()).ok_or_else(|| {
-        let message = format!("'{}' is not a folder inside '{}'", quote(dir), quote(root));
-        Error::failed("not-a-folder", message)
-            .hint("give folders relative to the repository's root: `--only src --only docs`")
-    })
+    let only = subtrees(&root, added.only, added.around)?;
+    Ok(Member { name, path: root, only, state_dir: added.state_dir.map(Path::to_owned) })
 }
 
 /// Adds `new`, or moves the member of its name there. `named` says that the name was typed.
-pub(super) fn put(members: &mut Vec<Member>, new: Member, named: bool) -> Result<Member> {
+pub(super) fn put(
+    members: &mut Vec<Member>,
+    new: Member,
+    named: bool,
+    around: &Surroundings,
+) -> Result<Member> {
     let others = || members.iter().filter(|other| other.name != new.name);
     if let Some(other) = others().find(|other| other.path == new.path) {
         return Err(same(other));
     }
-    if let Some(other) = others().find(|other| other.walks_into(&new.path)) {
-        return Err(nested(&new, other));
-    }
-    if let Some(other) = others().find(|other| new.walks_into(&other.path)) {
-        return Err(nested(other, &new));
+    for other in others() {
+        if other.walks_into(&new.path, around)? {
+            return Err(nested(&new, other));
+        }
+        if new.walks_into(&other.path, around)? {
+            return Err(nested(other, &new));
+        }
     }
     match members.iter().position(|other| other.name == new.name) {
         None => members.push(new.clone()),

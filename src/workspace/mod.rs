@@ -8,6 +8,7 @@ mod locate;
 mod lock;
 mod member;
 mod registry;
+mod scope;
 mod state;
 mod trust;
 
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use locate::{below, repository_around, workspace_around};
 pub use lock::Lock;
-pub use member::Member;
+pub use member::{Added, Member};
 pub use registry::Registry;
 pub use state::StateDir;
 pub use trust::{Terms, Trust};
@@ -219,23 +220,16 @@ impl Workspace {
         Ok(dir)
     }
 
-    /// Adds the repository at `path`, called `name` or as its folder. A member of that name moves
-    /// to the new path and keeps its reads. `only` bounds it to subtrees, `state_dir` keeps its
-    /// state elsewhere. Two of these at once lose nothing.
+    /// Adds the repository at `path`. A member of its name moves to the new path, with the subtrees
+    /// that are given now, and keeps its reads. Two of these at once lose nothing.
     ///
     /// # Errors
     /// `not-found`, `not-a-folder`, `bad-name`, `name-taken`, `same-repository`, `nested`,
-    /// `alone`; each says what to run.
-    pub fn add(
-        &mut self,
-        path: &Path,
-        name: Option<&str>,
-        only: &[PathBuf],
-        state_dir: Option<&Path>,
-    ) -> Result<Member> {
-        let root = real_folder(path)?;
-        let member = member::new(root, name, only, state_dir)?;
-        self.change(|members| member::put(members, member, name.is_some()))
+    /// `alone`, and for subtrees `outside`, `is-link`, `ignored`; each says what to run.
+    pub fn add(&mut self, path: &Path, added: &Added<'_>) -> Result<Member> {
+        let member = member::new(real_folder(path)?, added)?;
+        let named = added.name.is_some();
+        self.change(|members| member::put(members, member, named, added.around))
     }
 
     /// Takes a repository out of the workspace. Its reads and its state stay where they are.

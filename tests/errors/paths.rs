@@ -96,7 +96,7 @@ fn text_that_is_not_in_the_plan_is_not_printed() {
         str![[r#"
 exit 3
 auwai: there is nothing to read: 'new.rs' is not in the index: it is ignored, or new
-hint: see what becomes of it and why: `auwai why new.rs`
+hint: see what becomes of it and why: `auwai why new.rs`; or take in what is new: `auwai replan`
 
 "#]]
     );

@@ -440,3 +440,43 @@ fn a_run_that_is_interrupted_says_how_far_it_came() {
     assert!(said.contains("auwai: stopped with 0 of 3 segments done\n"), "{said}");
     assert!(said.contains(&format!("hint: {hint}\n")), "{said}");
 }
+
+#[test]
+fn a_policy_that_does_not_fit_is_suggested_to_what_was_typed() {
+    let site = planned();
+    let hint = |args: &[&str]| {
+        let told = site.run(args).expect_code(3);
+        let hint = told.err.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+        let command = hint.split('`').nth(1).unwrap().to_string();
+        let (first, rest) = command.split_once("--context-window ").unwrap();
+        format!("{first}--context-window N {}", rest.split_once(' ').unwrap().1)
+    };
+    let small = ["--context-window", "10k", "--page", "3000"];
+    for (args, suggested) in [
+        (&["plan", "--force"][..], "auwai plan --force --context-window N --page 3000 -C r"),
+        (&["replan"], "auwai replan --context-window N --page 3000 -C r"),
+        (&["workspace", "survey"], "auwai workspace survey --context-window N --page 3000 -C r"),
+    ] {
+        assert_eq!(hint(&[&["-C", "r"], args, &small].concat()), suggested);
+    }
+    let run = [&["run", "--force", "-C", "r"], &small[..], &["-j", "2", "--", "wc", "-w"]].concat();
+    let suggested = "auwai run --force --context-window N --page 3000 --jobs 2 -C r -- wc -w";
+    assert_eq!(hint(&run), suggested);
+    // And it works as it stands.
+    site.sh(&format!("set -e; {}", suggested.replace(" N ", " 40k "))).expect_code(0);
+    let told = site.run(&["-C", "r", "status"]);
+    assert!(!told.text().contains("auwai plan"), "{}", told.text());
+    let next = site.run(&["-C", "r", "next"]);
+    assert!(next.err.contains("`auwai verify -C r`"), "{}", next.err);
+}
+
+#[test]
+fn a_stream_that_was_cut_off_suggests_what_there_is() {
+    let site = planned();
+    let cut = "auwai-ledger chunks --workspace . --hashes | head -n 2 |";
+    for (consumer, partial) in [("auwai-plan", true), ("auwai-ledger replan", false)] {
+        let told = site.sh(&format!("{cut} {consumer} > /dev/null"));
+        assert!(told.err.contains("run the pipeline again"), "{consumer}: {}", told.err);
+        assert_eq!(told.err.contains("--partial"), partial, "{consumer}: {}", told.err);
+    }
+}

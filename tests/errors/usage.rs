@@ -60,7 +60,7 @@ fn what_only_a_stage_can_judge_is_told_as_if_there_were_none() {
         str![[r#"
 exit 2
 auwai: invalid value 'words' for '--tokenizer <TOKENIZER>': not a tokenizer: 'words' (o200k_base, cl100k_base or bytes/4)
-hint: see `auwai-ledger scan --help`
+hint: see `auwai index --help`
 
 "#]]
     );

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use auwai::record::{
-    Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, Plan,
-    PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo, Rescan, RescanReason, Segment,
-    SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status, Sync, SyncMode, Unread,
-    WatchBackend, Watched, Why,
+    Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, Oddity,
+    OddityKind, Plan, PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo, Rescan,
+    RescanReason, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status, Survey,
+    Sync, SyncMode, Unread, WatchBackend, Watched, Why,
 };
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -89,6 +89,8 @@ pub fn known() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ("Policy", "status", "/properties/policy", names::<Policy>()),
         ("Holder", "status", "/properties/active/items", names::<Holder>()),
         ("Watched", "status", "/properties/watched/items", names::<Watched>()),
+        ("Survey", "survey", "", names::<Survey>()),
+        ("Oddity", "survey", "/properties/oddities/items", names::<Oddity>()),
         ("Problem", "error", "", names::<Problem>()),
     ]
 }
@@ -123,6 +125,7 @@ fn a_schema_has_the_words_that_the_code_knows() {
         ("event", "/properties/kind/enum", names::<EventKind>()),
         ("rescan", "/properties/reason/enum", names::<RescanReason>()),
         ("file", "/properties/fate/enum", names::<Fate>()),
+        ("survey", "/properties/oddities/items/properties/what/enum", names::<OddityKind>()),
         ("status", "/properties/fates/propertyNames/enum", names::<Fate>()),
         ("unread", "/properties/why/enum", names::<Why>()),
         ("sync", "/properties/mode/enum", names::<SyncMode>()),
@@ -162,7 +165,7 @@ fn without(line: &str, pointer: &str, key: &str) -> Option<String> {
 
 /// The doc comments of src/record/types, by struct and field; the struct's own under "".
 fn comments() -> BTreeMap<(String, String), String> {
-    let files = ["index", "plan", "reading", "stream", "watch"];
+    let files = ["index", "plan", "reading", "stream", "survey", "watch"];
     let read = |file| fs::read_to_string(root().join(format!("src/record/types/{file}.rs")));
     let source: String = files.map(|file| read(file).unwrap()).concat();
     let (mut all, mut owner, mut text) = (BTreeMap::new(), String::new(), Vec::new());

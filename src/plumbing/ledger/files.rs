@@ -1,10 +1,14 @@
 //! `auwai-ledger files`: every path and its fate.
 
+use std::io::Read;
+
+use crate::beneath::Root;
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::plumbing::ledger::source::RepoOptions;
+use crate::plumbing::ledger::source::{BoundedOptions, Source};
 use crate::record::{self, End, Fate, File};
 use crate::store::ledger::{Ledger, Row};
+use crate::text::generated;
 
 /// List every path of indexed repositories with its fate, as `file` records
 ///
@@ -12,13 +16,17 @@ use crate::store::ledger::{Ledger, Row};
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    of: RepoOptions,
+    of: BoundedOptions,
     /// List only paths of this fate: text, binary, symlink, repository, special, unreadable, absent
     /// or ignored; may be repeated
     #[arg(long = "fate", value_name = "FATE", value_parser = super::parse_fate)]
     fates: Vec<Fate>,
+    /// Tell which text files a program seems to have made, by their names or their first lines: lock
+    /// files, minified code, code out of generators
+    #[arg(long)]
+    generated: bool,
     /// Print only the paths, as they are, each ended by NUL: for one repository; there is no `end`
-    #[arg(short = '0', long, visible_short_alias = 'z')]
+    #[arg(short = '0', long, visible_short_alias = 'z', conflicts_with = "generated")]
     null: bool,
 }
 
@@ -37,12 +45,14 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     for source in args.of.sources(io.world)? {
         let ledger = source.ledger()?;
         record::write(io.out, &source.record(&ledger)?)?;
+        let signs = args.generated.then(|| Signs::of(&source)).transpose()?;
         ledger.each_file(|row| {
-            if args.wants(&row) {
-                count += 1;
-                record::write(io.out, &file(&source.name, &row))?;
+            if !args.wants(&row) {
+                return Ok(());
             }
-            Ok(())
+            count += 1;
+            let generated = signs.as_ref().and_then(|signs| signs.find(&row)).map(str::to_string);
+            record::write(io.out, &File { generated, ..file(&source.name, &row) })
         })?;
     }
     record::write(io.out, &End { of: "file".into(), count })
@@ -56,6 +66,30 @@ fn write_paths(args: &Args, ledger: &Ledger, io: &mut Io<'_>) -> Result<()> {
         let sent = io.out.write_all(row.path.as_bytes()).and_then(|()| io.out.write_all(b"\0"));
         sent.map_err(|e| Error::io("write to", "standard output", &e))
     })
+}
+
+/// Looks for signs that a file was made by a program.
+struct Signs {
+    root: Root,
+}
+
+impl Signs {
+    fn of(source: &Source) -> Result<Signs> {
+        Ok(Signs { root: source.open_root()? })
+    }
+
+    /// The sign in a row's name, or in the file's first lines as they are now; what cannot be read has
+    /// none.
+    fn find(&self, row: &Row) -> Option<&'static str> {
+        if row.fate != Fate::Text {
+            return None;
+        }
+        generated::by_name(row.path.as_bytes()).or_else(|| {
+            let (file, mut head) = (self.root.open_file(&row.path).ok()?, Vec::new());
+            file.take(generated::HEAD as u64).read_to_end(&mut head).ok()?;
+            generated::by_head(&head)
+        })
+    }
 }
 
 /// The record of a row.
@@ -76,5 +110,6 @@ pub fn file(repo: &str, row: &Row) -> File {
         encoding: row.encoding.clone(),
         rule: detail(Fate::Ignored),
         errno: detail(Fate::Unreadable),
+        generated: None,
     }
 }

@@ -27,7 +27,8 @@ pub(super) fn no_text(word: &OsStr, row: &Row) -> Error {
 /// A path that the index does not have.
 pub(super) fn unseen(word: &OsStr, source: &Source, is_folder: bool) -> Error {
     if !is_folder {
-        return error(word, "is not in the index: it is ignored, or new");
+        return error(word, "is not in the index: it is ignored, or new")
+            .hint("or take in what is new: `auwai replan`");
     }
     let shown = quote_path(word.as_bytes());
     Error::failed("folder", format!("'{shown}' is a folder, and only files have text"))

@@ -66,7 +66,7 @@ pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
     // A root that has gone must not be made anew for the state in it.
     source.open_root()?;
     source.state.create()?;
-    let mut ledger = Ledger::open_for_scan(&source.state.ledger())?;
+    let mut ledger = Ledger::open_for_scan(&source.state.ledger())?.bounded(&source.only);
     let turn = turn(source, &ledger, &mut || {}, io)?;
     let policy = source.policy(io.world)?;
     let options = Options {

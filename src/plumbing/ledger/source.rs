@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::target::{Repos, StateOption};
-use crate::admit::{Policy, Surroundings};
+use crate::admit::Policy;
 use crate::beneath::Root;
 use crate::cli::World;
 use crate::cli::parse::NamedRepo;
@@ -97,7 +97,7 @@ impl Source {
 
     /// Opens the ledger of a repository that has been scanned to its end at least once.
     pub fn ledger(&self) -> Result<Ledger> {
-        let ledger = Ledger::open(&self.state.ledger(), &self.root)?;
+        let ledger = Ledger::open(&self.state.ledger(), &self.root)?.bounded(&self.only);
         match ledger.meta("scanned")? {
             Some(_) => Ok(ledger),
             None => Err(Ledger::not_indexed(&self.root)),
@@ -128,7 +128,7 @@ impl Source {
 
     /// The rules of admission.
     pub fn policy(&self, world: &World) -> Result<Policy> {
-        Policy::open(&self.root, &surroundings(world), &self.only)
+        Policy::open(&self.root, &world.surroundings(), &self.only)
     }
 
     /// The root, held open for reading bodies.
@@ -234,9 +234,4 @@ fn subtree(typed: &OsStr) -> Result<RepoPath> {
 fn see_folders(path: &Path, world: &World) -> String {
     let there = nearest(&world.absolute(path)).as_os_str().as_bytes().to_vec();
     format!("see which folders there are: `ls {}`", quote_path(&there))
-}
-
-/// What the environment says about git's configuration.
-pub fn surroundings(world: &World) -> Surroundings {
-    Surroundings::from_vars(world.vars())
 }

@@ -182,6 +182,7 @@ impl Why {
             encoding: None,
             rule: None,
             errno: None,
+            generated: None,
         }
     }
 }

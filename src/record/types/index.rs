@@ -90,6 +90,10 @@ pub struct File {
     /// For unreadable paths, the system's error: `EACCES: Permission denied`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub errno: Option<String>,
+    /// For text that a program made, with --generated: the sign of it, a name (`*.min.js`) or a mark
+    /// (`@generated`).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub generated: Option<String>,
 }
 
 /// A chunk: a part of one file, at most 1,024 tokens and 8,192 bytes as shown.

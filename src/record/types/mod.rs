@@ -5,6 +5,7 @@ mod index;
 mod plan;
 mod reading;
 mod stream;
+mod survey;
 mod watch;
 
 use serde::Serialize;
@@ -16,6 +17,7 @@ pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
 pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Watched, Why};
 pub use stream::{End, Problem, Progress, Repo};
+pub use survey::{Oddity, OddityKind, Survey};
 pub use watch::{
     Barrier, Batch, Event, EventKind, EventOp, Ready, Rescan, RescanReason, WatchBackend,
 };
@@ -92,6 +94,7 @@ wire! {
     Segment = "segment",
     Plan = "plan",
     Status = "status",
+    Survey = "survey",
     Problem = "error",
 }
 
@@ -108,4 +111,4 @@ macro_rules! with_path {
     };
 }
 
-with_path!(Event, File, Chunk, Body, Unread, SegmentFile);
+with_path!(Event, File, Chunk, Body, Unread, SegmentFile, Oddity);

@@ -6,6 +6,7 @@ use super::Ledger;
 use super::apply::half;
 use super::cuts::{Cut, unpack};
 use super::known::{Known, KnownRows, RowId, StatBytes};
+use super::view::View;
 use crate::error::Result;
 use crate::record::{ChunkId, Fate, RepoPath, Tokens};
 
@@ -137,14 +138,32 @@ const ROW: &str = "SELECT id, key, fate, detail, size, hash, encoding, untermina
 
 const UNREADABLE: &str = "SELECT count(*) FROM files WHERE fate = 5";
 
+/// Who gives a prefix that so many ids have has to give more of it.
+const MOST_FOUND: usize = 16;
+
 impl Ledger {
+    /// Every path with its stat data, also of what is not looked at.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn known_of_all(&self) -> Result<KnownRows> {
+        self.known_in(&View::default())
+    }
+
     /// Every path with its stat data.
+    ///
+    /// # Errors
+    /// The ledger's.
     pub fn known(&self) -> Result<KnownRows> {
+        self.known_in(&self.view)
+    }
+
+    fn known_in(&self, view: &View) -> Result<KnownRows> {
         let count: u64 = self
             .db
             .read(|c| Ok(c.query_row("SELECT count(*) FROM files", [], |row| row.get(0))?))?;
         let mut all = KnownRows::with_capacity(usize::try_from(count).unwrap_or_default());
-        self.put_known("", [], &mut all)?;
+        self.put_known("", [], view, &mut all)?;
         Ok(all)
     }
 
@@ -153,7 +172,7 @@ impl Ledger {
         let key = path.to_key();
         // Below are the keys that go on with NUL, the separator.
         let bounds = [key.clone(), [&key[..], b"\0"].concat(), [&key[..], b"\x01"].concat()];
-        self.put_known("WHERE key = ?1 OR key >= ?2 AND key < ?3", bounds, all)
+        self.put_known("WHERE key = ?1 OR key >= ?2 AND key < ?3", bounds, &self.view, all)
     }
 
     /// Calls `each` with the row, the key and the stat data of every path that has some, in no order.
@@ -163,7 +182,10 @@ impl Ledger {
                 c.prepare_cached("SELECT id, key, stat FROM files WHERE stat IS NOT NULL")?;
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
-                each(row.get(0)?, row.get_ref(1)?.as_blob().unwrap_or_default(), &row.get(2)?);
+                let key = row.get_ref(1)?.as_blob().unwrap_or_default();
+                if self.view.has(key) {
+                    each(row.get(0)?, key, &row.get(2)?);
+                }
             }
             Ok(())
         })
@@ -183,6 +205,7 @@ impl Ledger {
         &self,
         filter: &str,
         bounds: [Vec<u8>; N],
+        view: &View,
         all: &mut KnownRows,
     ) -> Result<()> {
         self.db.read(|c| {
@@ -190,7 +213,10 @@ impl Ledger {
             let mut query = c.prepare_cached(&query)?;
             let mut rows = query.query(rusqlite::params_from_iter(bounds))?;
             while let Some(row) = rows.next()? {
-                all.push(row.get_ref(1)?.as_blob().unwrap_or_default(), read_known(row)?);
+                let key = row.get_ref(1)?.as_blob().unwrap_or_default();
+                if view.has(key) {
+                    all.push(key, read_known(row)?);
+                }
             }
             Ok(())
         })
@@ -219,7 +245,9 @@ impl Ledger {
             let mut query = c.prepare(&format!("{ROW} ORDER BY key"))?;
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
-                each(read_row(row)?)?;
+                if self.view.has(row.get_ref(1)?.as_blob().unwrap_or_default()) {
+                    each(read_row(row)?)?;
+                }
             }
             Ok(())
         })
@@ -227,9 +255,13 @@ impl Ledger {
 
     /// The row of a path.
     pub fn file(&self, path: &RepoPath) -> Result<Option<Row>> {
+        let key = path.to_key();
+        if !self.view.has(&key) {
+            return Ok(None);
+        }
         self.db.read(|c| {
             let mut query = c.prepare_cached(&format!("{ROW} WHERE key = ?1"))?;
-            Ok(query.query_row([path.to_key()], read_row).optional()?)
+            Ok(query.query_row([key], read_row).optional()?)
         })
     }
 
@@ -244,12 +276,17 @@ impl Ledger {
         self.db.read(|c| {
             let mut query = c.prepare_cached(&format!(
                 "SELECT ids.id, f.* FROM chunk_ids ids JOIN ({ROW}) f ON f.id = ids.file
-                 WHERE ids.id BETWEEN ?1 AND ?2 ORDER BY ids.id LIMIT 16"
+                 WHERE ids.id BETWEEN ?1 AND ?2 ORDER BY ids.id"
             ))?;
-            let rows = query.query_map([low, high], |row| {
-                Ok((ChunkId(row.get::<_, i64>(0)? as u64), read_row_at(row, 1)?))
-            })?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
+            let mut rows = query.query([low, high])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()?.filter(|_| found.len() < MOST_FOUND) {
+                if self.view.has(row.get_ref(2)?.as_blob().unwrap_or_default()) {
+                    let id = ChunkId(row.get::<_, i64>(0)? as u64);
+                    found.push((id, read_row_at(row, 1)?));
+                }
+            }
+            Ok(found)
         })
     }
 
@@ -264,11 +301,20 @@ impl Ledger {
 
     /// How many paths cannot be read. By an index of its own, so that it costs nothing to ask.
     pub fn unreadable(&self) -> Result<u64> {
-        self.db.read(|c| Ok(c.query_row(UNREADABLE, [], |row| row.get(0))?))
+        let all = self.db.read(|c| Ok(c.query_row(UNREADABLE, [], |row| row.get(0))?))?;
+        if all == 0 || self.view.is_whole() {
+            return Ok(all);
+        }
+        let totals = self.totals()?;
+        let unreadable = totals.iter().find(|(fate, _)| *fate == Fate::Unreadable);
+        Ok(unreadable.map_or(0, |(_, totals)| totals.files))
     }
 
     /// Sums by fate.
     pub fn totals(&self) -> Result<Vec<(Fate, Totals)>> {
+        if !self.view.is_whole() {
+            return self.totals_in_view();
+        }
         self.db.read(|c| {
             let mut query = c.prepare(
                 "SELECT fate, count(*), sum(chunks), sum(tokens) FROM files GROUP BY fate ORDER BY fate",
@@ -280,6 +326,20 @@ impl Ledger {
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
+    }
+
+    fn totals_in_view(&self) -> Result<Vec<(Fate, Totals)>> {
+        let mut sums = Fate::ALL.map(|fate| (fate, Totals::default()));
+        self.each_file(|row| {
+            let sum = sums.iter_mut().find(|(fate, _)| *fate == row.fate);
+            if let Some((_, sum)) = sum {
+                sum.files += 1;
+                sum.chunks += row.chunks;
+                sum.tokens += row.tokens.0;
+            }
+            Ok(())
+        })?;
+        Ok(sums.into_iter().filter(|(_, sum)| sum.files > 0).collect())
     }
 }
 

@@ -10,6 +10,7 @@ mod known;
 mod marks;
 #[cfg(test)]
 mod model;
+mod view;
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use rusqlite::OptionalExtension;
 use super::db::{Db, Durability, Kind};
 use super::stamp;
 use crate::error::{Error, Result};
+use crate::record::RepoPath;
 use crate::regular;
 use crate::visible::quote_path;
 
@@ -26,6 +28,7 @@ pub use cuts::Cut;
 pub use files::{Batch, Changes, Content, FileRow, NameChunk, Row, Totals};
 pub use known::{Known, KnownRows, RowId, StatBytes};
 pub use marks::{Evidence, MarkOutcome};
+use view::View;
 
 static KIND: Kind = Kind {
     name: "ledger",
@@ -45,9 +48,10 @@ static KIND: Kind = Kind {
 const CACHE_KIB: i64 = 2000;
 const BULK_KIB: i64 = 64 << 10;
 
-/// An open ledger.
+/// An open ledger, and how much of the repository is looked at.
 pub struct Ledger {
     db: Db,
+    view: View,
 }
 
 /// The right to bring an index up to date, which one process at a time has, from before it learns
@@ -65,7 +69,18 @@ impl Ledger {
         if !regular::is_there(path) {
             return Err(Self::not_indexed(root));
         }
-        Ok(Ledger { db: Db::open(path, &KIND)? })
+        Ok(Self::of(Db::open(path, &KIND)?))
+    }
+
+    fn of(db: Db) -> Ledger {
+        Ledger { db, view: View::default() }
+    }
+
+    /// The same ledger with only the rows of these subtrees, and of what stands in the place of one
+    /// or above it; all rows where there are none. A scan that is bounded leaves the others as they
+    /// were, for those who look at more.
+    pub fn bounded(self, only: &[RepoPath]) -> Ledger {
+        Ledger { view: View::of(only), ..self }
     }
 
     /// Whether opening it would take a copy, since this process may not write it.
@@ -98,7 +113,7 @@ impl Ledger {
 
     /// Opens the ledger, and makes it first when there is none. The folder must exist.
     pub fn open_or_create(path: &Path) -> Result<Ledger> {
-        Ok(Ledger { db: Db::open_or_create(path, &KIND)? })
+        Ok(Self::of(Db::open_or_create(path, &KIND)?))
     }
 
     /// The same for a scan: where the ledger cannot be written, it works on a copy that is thrown

@@ -7,6 +7,9 @@ use crate::delivery::Passage;
 use crate::error::Result;
 use crate::record::{Body, End, Reader, Record};
 
+/// What else can be done with a stream that was cut off.
+const PARTIAL: &str = "or print what came: `auwai-ledger print --partial`";
+
 /// A stream of bodies, up to its `end` record.
 pub(super) struct Bodies<R> {
     reader: Reader<R>,
@@ -65,9 +68,10 @@ impl<R: BufRead> Bodies<R> {
     /// A record; `None` where a stream was cut that may be.
     fn next_record(&mut self) -> Result<Option<Record>> {
         match self.reader.next_record() {
-            Ok(None) if !self.partial => Err(self.reader.cut_off()),
-            Err(e) if self.partial && e.code() == "cut-off" => Ok(None),
-            other => other,
+            Ok(None) if !self.partial => Err(self.reader.cut_off().hint(PARTIAL)),
+            Err(e) if e.code() != "cut-off" => Err(e),
+            Err(_) if self.partial => Ok(None),
+            other => other.map_err(|e| e.hint(PARTIAL)),
         }
     }
 

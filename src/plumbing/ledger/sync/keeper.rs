@@ -9,7 +9,7 @@ use crate::cli::{Io, World};
 use crate::error::{Error, Result};
 use crate::index::{Follower, Options};
 use crate::plumbing::ledger::scan;
-use crate::plumbing::ledger::source::{Source, surroundings};
+use crate::plumbing::ledger::source::Source;
 use crate::record::{Sync, SyncMode};
 use crate::store::ledger::Ledger;
 use crate::text::Tokenizer;
@@ -66,7 +66,7 @@ impl Keeper {
     /// # Errors
     /// What keeps the rules or the state from being opened.
     pub fn for_once(source: Source, threads: usize, world: &World) -> Result<Keeper> {
-        let follower = Follower::open(&source.root, surroundings(world), &source.only)?;
+        let follower = Follower::open(&source.root, world.surroundings(), &source.only)?;
         source.state.create()?;
         let (place, started) = (Place::of(&source.state), world.timestamp());
         let lock = lock(&place, &started)?;
@@ -156,7 +156,7 @@ impl Keeper {
         if known {
             self.tell()?;
         }
-        let ledger = Ledger::open_or_create(&path)?;
+        let ledger = Ledger::open_or_create(&path)?.bounded(&self.source.only);
         let file = path.metadata().map(file).unwrap_or_default();
         self.ledger = Some(Open { ledger, file });
         Ok(known)

@@ -1,0 +1,6 @@
+//! The members of a workspace: how much of a repository counts, what lies inside what, and what a survey
+//! says of it.
+
+mod nested;
+mod scopes;
+mod survey;
