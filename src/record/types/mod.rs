@@ -1,6 +1,7 @@
 //! Every record type. Field comments are the reference that `auwai-records(5)` and the schemas in
 //! docs/schema are held to.
 
+mod inbox;
 mod index;
 mod plan;
 mod reading;
@@ -12,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::RepoPath;
 
+pub use inbox::{Retired, Task, TaskState, Verdict, VerdictReason};
 pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
 pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Watched, Why};
@@ -92,6 +94,9 @@ wire! {
     Segment = "segment",
     Plan = "plan",
     Status = "status",
+    Task = "task",
+    Verdict = "verdict",
+    Retired = "retired",
     Problem = "error",
 }
 
