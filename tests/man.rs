@@ -73,7 +73,8 @@ fn every_verb_of_a_tool_is_in_its_page() {
     for (name, tool) in with_verbs() {
         let page = find(name).unwrap();
         for verb in subcommands(&tool) {
-            assert!(headings(&text(page)).contains(&verb.get_name()), "{verb} is missing");
+            let heading = verb.get_name().replace('-', "\\-");
+            assert!(headings(&text(page)).contains(&heading.as_str()), "{verb} is missing");
         }
     }
 }
@@ -91,7 +92,9 @@ fn every_option_is_in_the_page_of_its_command() {
         }
     }
     for (name, tool) in with_verbs() {
-        for (verb, option) in subcommands(&tool).flat_map(|v| options(v).into_iter().map(move |o| (v, o))) {
+        for (verb, option) in
+            subcommands(&tool).flat_map(|v| options(v).into_iter().map(move |o| (v, o)))
+        {
             assert!(text(find(name).unwrap()).contains(&option), "{name} {verb}: {option}");
         }
     }

@@ -222,8 +222,15 @@ mod tests {
         let epoch = |name: &str| epoch_of(name.as_bytes(), &id).map(|(epoch, _)| epoch);
         assert_eq!(epoch("task-a-1700000000.txt"), Some(1_700_000_000));
         for other in [
-            "task-a-1-other-5.txt", "task-a-1-other.txt", "task-a-1-2.txt", "task-a.txt",
-            "task-a-.txt", "task-a-+1.txt", "task-a--1.txt", "task-ab-1.txt", "task-a-1.txt.new",
+            "task-a-1-other-5.txt",
+            "task-a-1-other.txt",
+            "task-a-1-2.txt",
+            "task-a.txt",
+            "task-a-.txt",
+            "task-a-+1.txt",
+            "task-a--1.txt",
+            "task-ab-1.txt",
+            "task-a-1.txt.new",
             "task-a-99999999999999999999.txt",
         ] {
             assert_eq!(epoch(other), None, "{other}");

@@ -12,8 +12,8 @@ use crate::error::Result;
 /// What was begun and stopped is finished by another call; what is done already is no error.
 ///
 /// # Errors
-/// `unknown-task`; when something cannot be moved. All folders are made first, and a task whose result
-/// cannot be moved is put back, so that a full disk leaves all as it was.
+/// `unknown-task`; when something cannot be moved. All folders and locks are made first, and a task whose
+/// result cannot be moved is put back, so that a full disk leaves all as it was.
 pub fn archive(root: &Root, id: &TaskId, epoch: u64, waiting: Waiting<'_>) -> Result<u64> {
     let readers = with_pointers(root, id)?;
     let known = is_known(root, id)? || !readers.is_empty();
@@ -24,6 +24,7 @@ pub fn archive(root: &Root, id: &TaskId, epoch: u64, waiting: Waiting<'_>) -> Re
     let results = (root.make(Folder::Results)?, root.make(Folder::ResultArchive)?);
     for reader in &readers {
         root.make(Folder::InboxArchive(reader))?;
+        Held::prepare(&root.make(Folder::Inbox(reader))?)?;
     }
     let moved = tasks.0.rename(&id.file(), &tasks.1, &id.file())?;
     if let Err(error) = move_result(&results.0, &results.1, id, epoch) {

@@ -19,7 +19,7 @@ use crate::visible::quote;
 const NAME: &str = ".lock";
 
 /// After so long somebody is told for what this process waits.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Told when another process holds a lock for long.
 pub type Waiting<'a> = &'a mut dyn FnMut(&str);
@@ -32,6 +32,14 @@ pub struct Held {
 }
 
 impl Held {
+    /// Makes sure that there is a lock to take.
+    ///
+    /// # Errors
+    /// As [`Held::take`].
+    pub(super) fn prepare(dir: &Dir) -> Result<()> {
+        dir.open_own(NAME).map(drop)
+    }
+
     /// Takes the lock of a folder; waits for whoever has it.
     ///
     /// # Errors

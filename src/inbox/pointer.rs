@@ -155,12 +155,7 @@ impl Tasks {
     }
 
     /// What has become of a pointer's task.
-    pub(super) fn state(
-        &self,
-        id: &TaskId,
-        form: Form,
-        mark: Option<&Mark>,
-    ) -> Result<TaskState> {
+    pub(super) fn state(&self, id: &TaskId, form: Form, mark: Option<&Mark>) -> Result<TaskState> {
         if !self.is_live(id)? {
             let archived = self.is_archived(id)?;
             return Ok(if archived { TaskState::Archived } else { TaskState::Missing });

@@ -95,6 +95,7 @@ fn deliver(inbox: &Dir, posting: &Posting<'_>) -> Result<Pointer> {
     inbox.put(&name, says.as_bytes(), true)?;
     let there = Pointer::at(inbox, posting.id.clone(), Form::Waiting)?;
     // A quick reader has accepted it.
-    let there = there.map_or_else(|| Pointer::at(inbox, posting.id.clone(), Form::Accepted), |p| Ok(Some(p)))?;
+    let there = there
+        .map_or_else(|| Pointer::at(inbox, posting.id.clone(), Form::Accepted), |p| Ok(Some(p)))?;
     there.ok_or_else(|| Error::failed("gone", format!("'{}' was taken out at once", posting.id)))
 }

@@ -54,7 +54,12 @@ const CASES: &[Case<'_>] = &[
     ("not-utf8-at-the-end", Text(b"caf\xc3"), &[], NotUtf8),
     ("not-utf8-beside-answer", Text(b"\xff"), &[("-1.txt", b"yes")], ArchivedAnswer),
     ("newest-counts", Text(b""), &[("-9.txt", b"yes"), ("-10.txt", b"REFUSED")], ArchivedRefusal),
-    ("newest-ready-counts", Text(b" "), &[("-9.txt", b"yes"), ("-10.txt", b"\xff")], ArchivedAnswer),
+    (
+        "newest-ready-counts",
+        Text(b" "),
+        &[("-9.txt", b"yes"), ("-10.txt", b"\xff")],
+        ArchivedAnswer,
+    ),
     ("none-is-ready", Text(b" "), &[("-9.txt", b""), ("-10.txt", b"\xff")], Blank),
     ("folder", Folder, &[("-1700000000.txt", b"yes")], NotRegular),
     ("link", Link, &[("-1700000000.txt", b"yes")], NotRegular),
@@ -102,7 +107,9 @@ fn the_library_and_the_shell_say_the_same_of_each_case() {
         assert_eq!(*by_shell, serde_json::to_value(&verdict).map(with_head).unwrap(), "{id}");
         assert_eq!(said[1], if yes { "0" } else { "1" }, "{id}");
         if let Some(path) = &verdict.path {
-            assert!(path.contains("/archive/") == matches!(wanted, ArchivedAnswer | ArchivedRefusal));
+            assert!(
+                path.contains("/archive/") == matches!(wanted, ArchivedAnswer | ArchivedRefusal)
+            );
             assert!(place.path(path).symlink_metadata().is_ok(), "{path}");
         }
     }
@@ -132,7 +139,8 @@ fn an_id_that_tries_to_leave_the_folder_is_none() {
     let place = Place::new();
     place.write("outside.txt", "an answer");
     place.write("results/sub/x.txt", "an answer");
-    for bad in ["../outside", "sub/x", "..", ".", "", "a\nb", "é", &"x".repeat(101), &"x".repeat(300)]
+    for bad in
+        ["../outside", "sub/x", "..", ".", "", "a\nb", "é", &"x".repeat(101), &"x".repeat(300)]
     {
         assert!(bad.parse::<TaskId>().is_err(), "{bad:?}");
         for verb in ["answered", "accept", "release", "archive", "post"] {

@@ -20,7 +20,13 @@ fn a_task_goes_with_its_result_and_all_its_pointers() {
     fs::remove_file(place.path("deliveries/eve/a.txt")).unwrap();
     place.answer("a");
     assert_eq!(place.ok(&["archive", "a"])[0]["retired"], 2);
-    let kept = ["deliveries/ann/archive/a.txt", "deliveries/ann/other.txt", "deliveries/bob/archive/a.accepted", "deliveries/bob/other.txt", "deliveries/eve/other.txt"];
+    let kept = [
+        "deliveries/ann/archive/a.txt",
+        "deliveries/ann/other.txt",
+        "deliveries/bob/archive/a.accepted",
+        "deliveries/bob/other.txt",
+        "deliveries/eve/other.txt",
+    ];
     let names = place.names();
     assert_eq!(names[..5], kept);
     let epoch = names[5].strip_prefix("results/archive/a-").and_then(|n| n.strip_suffix(".txt"));
@@ -64,7 +70,8 @@ fn what_was_begun_is_finished() {
             fs::create_dir_all(place.path(to).parent().unwrap()).unwrap();
             fs::rename(place.path(from), place.path(to)).unwrap();
         };
-        let steps = [("tasks/a.txt", "tasks/archive/a.txt"), ("results/a.txt", "results/archive/a-7.txt")];
+        let steps =
+            [("tasks/a.txt", "tasks/archive/a.txt"), ("results/a.txt", "results/archive/a-7.txt")];
         steps[..done].iter().for_each(|(from, to)| step(from, to));
         if done == 1 {
             let told = place.run(&["post", "a", "--reader", "ann", "-m", "next"]).expect_code(1);
@@ -106,7 +113,8 @@ fn on_a_full_disk_all_is_as_before_or_as_after() {
     let mut seen = std::collections::BTreeSet::new();
     for inodes in 12..24 {
         // A tmpfs counts files, not bytes: each folder that is to be made needs one.
-        let Some(_disk) = SmallDisk::mount(&place.path(""), &format!("1m,nr_inodes={inodes}")) else {
+        let Some(_disk) = SmallDisk::mount(&place.path(""), &format!("1m,nr_inodes={inodes}"))
+        else {
             return skipped("mounting a tmpfs needs root");
         };
         place.put("ann", "a");
@@ -148,7 +156,11 @@ fn a_post_on_a_full_disk_leaves_nothing_half_done() {
     disk.fill(0);
     let post = ["post", "b", "-m", "fits no more", "--json"];
     let told = place.run(&post).expect_code(3);
-    assert!(told.err.contains("No space left") && told.err.contains("hint: make room"), "{}", told.err);
+    assert!(
+        told.err.contains("No space left") && told.err.contains("hint: make room"),
+        "{}",
+        told.err
+    );
     assert_eq!(super::records(told.text())[0]["code"], json!("disk-full"));
     let own = |names: Vec<String>| names.into_iter().filter(|n| n != "filler").collect::<Vec<_>>();
     assert_eq!(own(place.names()), ["deliveries/default/a.txt", "tasks/a.txt"]);

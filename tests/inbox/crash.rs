@@ -30,7 +30,7 @@ fn each_verb_may_be_killed_at_any_moment() {
         stopped += u64::from(!killed(&place, &post, 12_000, &mut dice));
         // Whoever sees the pointer finds the task, and all of it.
         if place.path(format!("deliveries/ann/{id}.txt")).exists() {
-            assert_eq!(std::fs::read(place.path(format!("tasks/{id}.txt"))).unwrap(), b"do it");
+            assert_eq!(std::fs::read(place.path(format!("tasks/{id}.txt"))).unwrap(), b"do it\n");
         }
         place.ok(&post);
         for verb in ["accept", "release", "accept"] {
@@ -44,7 +44,9 @@ fn each_verb_may_be_killed_at_any_moment() {
         assert!(live ^ place.path(format!("tasks/archive/{id}.txt")).exists(), "{id}");
         place.ok(&["archive", &id]);
         let names = place.names();
-        let of_id = names.iter().filter(|name| name.contains(&format!("/{id}.")) || name.contains(&format!("/{id}-")));
+        let of_id = names
+            .iter()
+            .filter(|name| name.contains(&format!("/{id}.")) || name.contains(&format!("/{id}-")));
         let of_id: Vec<_> = of_id.filter(|name| !name.contains("/archive/")).collect();
         assert!(of_id.is_empty(), "{of_id:?}");
     }

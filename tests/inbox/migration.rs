@@ -95,7 +95,10 @@ fn a_failure_half_way_leaves_no_marker_and_is_tried_again() {
     fs::remove_file(place.path("deliveries/ann/archive")).unwrap();
     let watcher = Watcher::start(&place, "ann", &[]);
     watcher.wait_for(&["open", "again"]);
-    assert_eq!(watcher.end().1, "auwai-inbox: 2 pointers retired, since their tasks are archived\n");
+    assert_eq!(
+        watcher.end().1,
+        "auwai-inbox: 2 pointers retired, since their tasks are archived\n"
+    );
     assert!(place.path(MARKER).exists());
     // And silence when there is nothing.
     let watcher = Watcher::start(&place, "ann", &["--refusal-mark", "NO"]);
@@ -134,7 +137,8 @@ fn two_who_begin_at_once_do_it_once() {
     };
     let started: Vec<_> = (0..4).map(|_| start()).collect();
     let outputs = started.into_iter().map(|child| child.wait_with_output().unwrap().stdout);
-    let told: Vec<_> = outputs.map(|out| records(std::str::from_utf8(&out).unwrap()).remove(0)).collect();
+    let told: Vec<_> =
+        outputs.map(|out| records(std::str::from_utf8(&out).unwrap()).remove(0)).collect();
     let retired: Vec<_> = told.iter().map(|told| told["retired"].as_u64().unwrap()).collect();
     assert_eq!(retired.iter().filter(|retired| **retired > 0).collect::<Vec<_>>(), [&303]);
     assert_eq!(told.iter().filter(|told| told["done"].is_string()).count(), 3);

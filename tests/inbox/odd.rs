@@ -57,7 +57,11 @@ fn nothing_waits_for_what_is_no_file() {
     let mut told = ids(&listed_ids);
     told.sort_unstable();
     assert_eq!(told, pending);
-    assert!(listed.err.contains("is no pointer") && listed.err.contains("5 names like it"), "{}", listed.err);
+    assert!(
+        listed.err.contains("is no pointer") && listed.err.contains("5 names like it"),
+        "{}",
+        listed.err
+    );
     assert!(!listed.err.contains('\u{1b}'), "{}", listed.err);
     let all = place.ok(&["list", "--reader", "ann"]);
     let missing: Vec<_> = all.iter().filter(|task| task["state"] == "missing").cloned().collect();

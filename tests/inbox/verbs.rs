@@ -16,7 +16,7 @@ fn a_task_is_posted_once_and_told_by_its_pointer() {
         files,
         [
             ("deliveries/ann/a.txt".to_string(), "tasks/a.txt\n".to_string()),
-            ("tasks/a.txt".to_string(), "priority: 4\ndo it".to_string()),
+            ("tasks/a.txt".to_string(), "priority: 4\ndo it\n".to_string()),
         ]
     );
     // Twice is once, also when it has been accepted.
@@ -34,16 +34,25 @@ fn a_task_is_posted_once_and_told_by_its_pointer() {
 #[test]
 fn tasks_are_posted_from_records_and_from_files() {
     let place = Place::new();
-    place.write("in.jsonl", concat!(
-        r#"{"v":1,"type":"task","id":"a","text":"one"}"#, "\n",
-        r#"{"v":1,"type":"end","of":"segment","count":1}"#, "\n",
-        r#"{"v":1,"type":"task","id":"b","reader":"bob","priority":2,"text":"two"}"#, "\n",
-    ));
+    place.write(
+        "in.jsonl",
+        concat!(
+            r#"{"v":1,"type":"task","id":"a","text":"one"}"#,
+            "\n",
+            r#"{"v":1,"type":"end","of":"segment","count":1}"#,
+            "\n",
+            r#"{"v":1,"type":"task","id":"b","reader":"bob","priority":2,"text":"two"}"#,
+            "\n",
+        ),
+    );
     let told = place.site.sh("AUWAI_READER=ann auwai-inbox post < in.jsonl").expect_code(0);
     assert_eq!(ids(&super::records(told.text())), ["a", "b"]);
     assert!(place.path("deliveries/ann/a.txt").is_file());
     let read = |name: &str| fs::read_to_string(place.path(name)).unwrap();
-    assert_eq!((read("tasks/a.txt"), read("tasks/b.txt")), ("one".into(), "priority: 2\ntwo".into()));
+    assert_eq!(
+        (read("tasks/a.txt"), read("tasks/b.txt")),
+        ("one\n".into(), "priority: 2\ntwo\n".into())
+    );
     place.site.sh("echo three | auwai-inbox post c; auwai-inbox post d -F in.jsonl").expect_code(0);
     assert_eq!(read("tasks/c.txt"), "three\n");
     assert_eq!(read("tasks/d.txt"), read("in.jsonl"));
@@ -115,7 +124,11 @@ fn what_is_accepted_can_be_given_back() {
     assert_eq!(code(&["release", "a", "--reader", "bob"]), 1);
     assert_eq!(code(&["accept", "b", "--reader", "ann"]), 3);
     let told = place.run(&["accept", "b", "--reader", "ann"]);
-    assert!(told.err.contains("there is no task 'b'") && told.err.contains("hint: "), "{}", told.err);
+    assert!(
+        told.err.contains("there is no task 'b'") && told.err.contains("hint: "),
+        "{}",
+        told.err
+    );
 }
 
 #[test]
@@ -140,8 +153,17 @@ fn a_list_is_in_the_order_of_a_sweep_with_the_state_of_each() {
     assert_eq!(ids(&listed), ["urgent", "less", "quoted", "old", "young"]);
     let states: Vec<_> = listed[..5].iter().map(|task| task["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["pending", "accepted", "pending", "answered", "pending"]);
-    assert_eq!(ids(&place.ok(&["list", "--reader", "ann", "--pending"])), ["urgent", "quoted", "young"]);
+    assert_eq!(
+        ids(&place.ok(&["list", "--reader", "ann", "--pending"])),
+        ["urgent", "quoted", "young"]
+    );
     place.put("bob", "his");
-    assert_eq!(ids(&place.ok(&["list", "--all", "--pending"])), ["urgent", "quoted", "young", "his"]);
-    assert_eq!(place.ok(&["list", "--reader", "nobody"]), [json!({"v": 1, "type": "end", "of": "task", "count": 0})]);
+    assert_eq!(
+        ids(&place.ok(&["list", "--all", "--pending"])),
+        ["urgent", "quoted", "young", "his"]
+    );
+    assert_eq!(
+        place.ok(&["list", "--reader", "nobody"]),
+        [json!({"v": 1, "type": "end", "of": "task", "count": 0})]
+    );
 }

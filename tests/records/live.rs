@@ -266,8 +266,7 @@ fn check_errors(outputs: &BTreeMap<String, Vec<String>>) {
         let Record::Problem(problem) = last else { panic!("{name}: {last:?}") };
         assert_eq!(problem.code, code, "{name}");
         assert!(
-            problem.hint.is_some()
-                || ["plan-usage", "verify-before", "answered"].contains(&name),
+            problem.hint.is_some() || ["plan-usage", "verify-before", "answered"].contains(&name),
             "{name}"
         );
     }

@@ -58,7 +58,7 @@ pub fn run(args: Args, root: &Root, io: &mut Io<'_>) -> Result<()> {
         return Err(Error::failed("empty-task", format!("the task '{id}' says nothing"))
             .hint(format!("give its text: `auwai-inbox post {id} -m TEXT`")));
     }
-    let text = with_priority(args.priority.unwrap_or(0), text);
+    let text = file_of(args.priority.unwrap_or(0), text);
     put(&Posting { id, reader: &reader, text: &text }, &args, root, io.out)
 }
 
@@ -82,7 +82,11 @@ fn read(input: &mut dyn Read, name: &Path) -> Result<Vec<u8>> {
     }
 }
 
-fn with_priority(priority: u32, text: Vec<u8>) -> Vec<u8> {
+/// The text of a task's file, whose last line has its end.
+fn file_of(priority: u32, mut text: Vec<u8>) -> Vec<u8> {
+    if text.last() != Some(&b'\n') {
+        text.push(b'\n');
+    }
     match priority {
         0 => text,
         priority => [format!("priority: {priority}\n").into_bytes(), text].concat(),
@@ -101,7 +105,7 @@ fn stream(args: &Args, reader: &str, root: &Root, io: &mut Io<'_>) -> Result<()>
     let (mut input, mut refused) = (Reader::new(&mut *io.input, "-"), Ok(()));
     loop {
         let Some((id, task)) = next(&mut input)? else { return refused };
-        let text = with_priority(task.priority, task.text.unwrap_or_default().into_bytes());
+        let text = file_of(task.priority, task.text.unwrap_or_default().into_bytes());
         let reader = task.reader.as_deref().unwrap_or(reader);
         match put(&Posting { id: &id, reader, text: &text }, args, root, io.out) {
             Err(error) if error.kind() == Kind::No => refused = refused.and(Err(error)),
@@ -110,7 +114,8 @@ fn stream(args: &Args, reader: &str, root: &Root, io: &mut Io<'_>) -> Result<()>
     }
 }
 
-const MEND: &str = "those before it are posted: mend it, and run the pipeline again: `… | auwai-inbox post`";
+const MEND: &str =
+    "those before it are posted: mend it, and run the pipeline again: `… | auwai-inbox post`";
 
 /// The next `task` record of the input, which has all that is needed.
 fn next<R: BufRead>(input: &mut Reader<R>) -> Result<Option<(TaskId, Task)>> {

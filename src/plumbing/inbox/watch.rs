@@ -25,9 +25,10 @@ use self::sweeper::{Sweep, Sweeper};
 use self::teller::{Format, Teller, When};
 use super::Inbox;
 use super::options::{MarkOption, ReaderOption};
-use crate::cli::{Io, Tool, last_words};
+use crate::cli::{Io, Tool, last_words, say_raw};
 use crate::error::{Error, Result};
 use crate::inbox::{Root, TaskId};
+use crate::visible::one_line;
 
 /// Tell what is pending in an inbox, and what comes, until the reader of the output has gone
 ///
@@ -52,6 +53,9 @@ pub struct Args {
 pub fn run(args: &Args, root: &Root, io: &mut Io<'_>) -> Result<()> {
     let reader = args.reader.resolve(io.world)?;
     root.make_inbox(&reader)?;
+    if io.world.var("AUWAI_TRACE").is_some_and(|value| value != "0") {
+        say_raw(format!("{}\n", one_line(&source::line(root, &reader))).as_bytes());
+    }
     let mark = args.mark.refusal_mark.clone();
     let teller = Arc::new(Teller::new(root.clone(), reader, mark, args.format));
     let sweeper = Sweeper::start(Arc::clone(&teller))?;
@@ -138,13 +142,16 @@ fn wait(source: Option<BorrowedFd<'_>>, sweeper: &Sweeper, time: Option<Duration
 }
 
 fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
+    Timespec {
+        tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
 }
 
 /// A word about what went wrong and is tried again.
 fn say(error: &Error) {
     last_words(Inbox::NAME, &error.to_string());
     error.hints().iter().for_each(|hint| {
-        crate::cli::say_raw(format!("hint: {}\n", crate::visible::one_line(hint)).as_bytes());
+        say_raw(format!("hint: {}\n", one_line(hint)).as_bytes());
     });
 }

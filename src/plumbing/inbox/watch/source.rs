@@ -1,6 +1,7 @@
 //! Where events come from: `auwai-wait-events | auwai-relay`, two processes, and when they are started
 //! again.
 
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -14,9 +15,12 @@ use crate::inbox::{Root, TaskId, task_at, watched};
 use crate::record::{self, EventOp, Record};
 
 /// Starts are at least so far apart.
-const SHORTEST: Duration = Duration::from_millis(100);
+const SHORTEST: Duration = Duration::from_millis(50);
 
-/// When they fail again and again, ever further, up to this.
+/// Of those that fail, each so many are twice as far apart, up to [`LONGEST`].
+const EACH: u32 = 4;
+
+/// No two starts are further apart.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// A process that was told to end has so long for it.
@@ -49,21 +53,18 @@ impl Source {
     pub fn start(root: &Root, reader: &str) -> Result<Source> {
         let reader = reader.to_string();
         let mut source = Source { children: Vec::new(), output: None, begun: Vec::new(), reader };
-        let mut events = stage("auwai-wait-events")?;
-        events.args(["--no-ignore", "--settle", "0"]);
-        for folder in watched(&source.reader) {
-            events.arg("--only").arg(folder);
+        for words in stages(root, &source.reader) {
+            source.spawn(&words)?;
         }
-        events.arg("--repo").arg(root.path()).stdin(Stdio::null());
-        source.spawn(events)?;
-        let lines = source.output.take().map_or_else(Stdio::null, Stdio::from);
-        let mut relay = stage("auwai-relay")?;
-        relay.stdin(lines);
-        source.spawn(relay)?;
         Ok(source)
     }
 
-    fn spawn(&mut self, mut command: Command) -> Result<()> {
+    /// Starts a stage behind those that are there. It is this same executable.
+    fn spawn(&mut self, words: &[OsString]) -> Result<()> {
+        let input = self.output.take().map_or_else(Stdio::null, Stdio::from);
+        let mut command = Command::new(std::env::current_exe().map_err(|e| cannot_start(&e))?);
+        // What it has to say is said by itself, to people.
+        command.args(words).stdin(input).stdout(Stdio::piped()).env_remove(ERRORS);
         let mut child = command.spawn().map_err(|e| cannot_start(&e))?;
         self.output = child.stdout.take();
         self.children.push(child);
@@ -132,12 +133,29 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// A tool of this same executable, whose output is read here.
-fn stage(tool: &str) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().map_err(|e| cannot_start(&e))?);
-    // What it has to say is said by itself, to people.
-    command.arg(tool).stdout(Stdio::piped()).env_remove(ERRORS);
-    Ok(command)
+/// The command lines of the processes.
+fn stages(root: &Root, reader: &str) -> [Vec<OsString>; 2] {
+    let mut events =
+        ["auwai-wait-events", "--no-ignore", "--settle", "0"].map(OsString::from).to_vec();
+    let only = watched(reader).into_iter().flat_map(|folder| ["--only".to_string(), folder]);
+    events.extend(only.map(OsString::from));
+    events.extend(["--repo".into(), root.path().into()]);
+    [events, vec!["auwai-relay".into()]]
+}
+
+/// The processes as a line for `sh`.
+pub fn line(root: &Root, reader: &str) -> String {
+    stages(root, reader)
+        .map(|words| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+        .join(" | ")
+}
+
+fn quoted(word: &OsStr) -> String {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./".contains(b);
+    match word.as_encoded_bytes().iter().all(plain) {
+        true => word.to_string_lossy().into_owned(),
+        false => format!("'{}'", word.to_string_lossy().replace('\'', r"'\''")),
+    }
 }
 
 fn cannot_start(e: &std::io::Error) -> Error {
@@ -160,7 +178,7 @@ impl Launches {
     /// It has ended; `stood`: it had come so far that it told what happens. How long to wait.
     pub fn ended(&mut self, stood: bool, now: Instant) -> Duration {
         self.failed = if stood { 0 } else { self.failed.saturating_add(1) };
-        let gap = SHORTEST.saturating_mul(2u32.saturating_pow(self.failed)).min(LONGEST);
+        let gap = SHORTEST.saturating_mul(2u32.saturating_pow(self.failed / EACH)).min(LONGEST);
         self.last.map_or(Duration::ZERO, |last| (last + gap).saturating_duration_since(now))
     }
 }
@@ -179,10 +197,11 @@ mod tests {
             now += wait;
             wait.as_millis()
         };
-        assert_eq!([wait(true, 5), wait(true, 40), wait(true, 3000)], [95, 60, 0]);
-        let failing: Vec<u128> = (0..9).map(|_| wait(false, 0)).collect();
-        assert_eq!(failing, [200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
-        assert_eq!(wait(true, 0), 100);
+        assert_eq!([wait(true, 5), wait(true, 40), wait(true, 3000)], [45, 10, 0]);
+        let failing: Vec<u128> = (0..100).map(|_| wait(false, 0)).collect();
+        assert_eq!(failing[..9], [50, 50, 50, 100, 100, 100, 100, 200, 200]);
+        assert_eq!((failing[19], failing[40], failing[99]), (1600, 10_000, 10_000));
+        assert_eq!(wait(true, 0), 50);
     }
 
     #[test]
@@ -206,7 +225,10 @@ mod tests {
         ] {
             assert_eq!(news(&nothing), None, "{nothing}");
         }
-        assert_eq!(news(r#"{"v":1,"type":"rescan","path":".","reason":"overflow"}"#), Some(News::Lost));
+        assert_eq!(
+            news(r#"{"v":1,"type":"rescan","path":".","reason":"overflow"}"#),
+            Some(News::Lost)
+        );
         assert_eq!(news(r#"{"v":1,"type":"ev"#), Some(News::Lost));
     }
 }
