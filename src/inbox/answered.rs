@@ -9,7 +9,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::str::FromStr;
 
-use super::layout::{Dir, Folder, Root, TaskId, cannot};
+use super::dir::{Dir, cannot};
+use super::layout::{Folder, Root, TaskId};
 use crate::error::Result;
 use crate::record::{Verdict, VerdictReason};
 use crate::regular;

@@ -1,10 +1,12 @@
 //! The one owner of "done": a task and its result go to the archive, its pointers out of every inbox.
 
 use super::answered::archived_name;
-use super::layout::{Dir, Folder, Moved, Root, TaskId, unknown};
+use super::dir::{Dir, Moved};
+use super::layout::{Folder, Root, TaskId, unknown};
 use super::lock::{Held, Waiting};
-use super::pointer::{Form, Tasks};
+use super::pointer::Form;
 use super::retire::retire;
+use super::tasks::Tasks;
 use crate::error::Result;
 
 /// Archives a task: the task itself, then its result, under the first free name from `epoch` (seconds

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::layout::{Dir, cannot};
+use super::dir::{Dir, cannot};
 use crate::error::Result;
 use crate::visible::quote;
 

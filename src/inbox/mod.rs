@@ -13,12 +13,14 @@
 
 mod answered;
 mod archive;
+mod dir;
 mod layout;
 mod lock;
 mod pointer;
 mod post;
 mod retire;
 mod sweep;
+mod tasks;
 
 pub use answered::{Mark, answered};
 pub use archive::archive;

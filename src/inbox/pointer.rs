@@ -5,8 +5,9 @@
 
 use rustix::fs::FileType;
 
-use super::answered::{Mark, Results};
-use super::layout::{Dir, Folder, Moved, Root, TaskId, unknown};
+use super::dir::{Dir, Moved};
+use super::layout::{Folder, Root, TaskId, unknown};
+use super::tasks::Tasks;
 use crate::admit::Stat;
 use crate::error::{Error, Result};
 use crate::record::{Task, TaskState};
@@ -76,7 +77,8 @@ impl Pointer {
         Ok(stat.map(|stat| Pointer::of(id, form, &stat)))
     }
 
-    fn of(id: TaskId, form: Form, stat: &Stat) -> Pointer {
+    /// The one that this is.
+    pub(super) fn of(id: TaskId, form: Form, stat: &Stat) -> Pointer {
         let stamp = Stamp { dev: stat.dev, ino: stat.ino, ctime_ns: stat.ctime_ns };
         Pointer { id, form, since_ns: stat.mtime_ns, stamp }
     }
@@ -128,47 +130,6 @@ pub(super) fn timestamp(ns: i64) -> String {
     humantime::format_rfc3339_seconds(std::time::SystemTime::UNIX_EPOCH + since).to_string()
 }
 
-/// The folders of tasks and results, held open for many questions.
-pub(super) struct Tasks {
-    live: Option<Dir>,
-    archive: Option<Dir>,
-    results: Results,
-}
-
-impl Tasks {
-    pub(super) fn open(root: &Root) -> Result<Tasks> {
-        let (live, archive) = (root.find(Folder::Tasks)?, root.find(Folder::TaskArchive)?);
-        Ok(Tasks { live, archive, results: Results::open(root)? })
-    }
-
-    /// Tasks that are open.
-    pub(super) fn live(&self) -> Option<&Dir> {
-        self.live.as_ref()
-    }
-
-    pub(super) fn is_live(&self, id: &TaskId) -> Result<bool> {
-        self.live.as_ref().map_or(Ok(false), |live| live.has_file(&id.file()))
-    }
-
-    pub(super) fn is_archived(&self, id: &TaskId) -> Result<bool> {
-        self.archive.as_ref().map_or(Ok(false), |archive| archive.has_file(&id.file()))
-    }
-
-    /// What has become of a pointer's task.
-    pub(super) fn state(&self, id: &TaskId, form: Form, mark: Option<&Mark>) -> Result<TaskState> {
-        if !self.is_live(id)? {
-            let archived = self.is_archived(id)?;
-            return Ok(if archived { TaskState::Archived } else { TaskState::Missing });
-        }
-        let answered = self.results.answered(id, mark)?.answered;
-        Ok(match (answered, form) {
-            (true, _) => TaskState::Answered,
-            (false, Form::Waiting) => TaskState::Pending,
-            (false, Form::Accepted) => TaskState::Accepted,
-        })
-    }
-}
-
 /// Accepts a task: its pointer is not pending any more. Of two who do, one does.
 ///
 /// # Errors
@@ -192,17 +153,16 @@ fn turn(root: &Root, reader: &str, id: &TaskId, from: Form, to: Form) -> Result<
     let Some(inbox) = root.find(Folder::Inbox(reader))? else {
         return Err(refusal(root, reader, id, from));
     };
-    if let Some(odd) = inbox.stat(&from.name(id))?
-        && !is_file(&odd)
-    {
-        return Err(no_pointer(&inbox, &from.name(id)));
-    }
-    let moved = inbox.rename_to_free(&from.name(id), &inbox, &to.name(id))?;
-    let turned = match moved {
-        Moved::Done => Pointer::at(&inbox, id.clone(), to)?,
-        Moved::Taken | Moved::NothingThere => None,
+    let stat = match inbox.stat(&from.name(id))? {
+        None => return Err(refusal(root, reader, id, from)),
+        Some(odd) if !is_file(&odd) => return Err(no_pointer(&inbox, &from.name(id))),
+        Some(stat) => stat,
     };
-    turned.ok_or_else(|| refusal(root, reader, id, from))
+    match inbox.rename_to_free(&from.name(id), &inbox, &to.name(id))? {
+        // It may have another form again by now: what was done is what counts.
+        Moved::Done => Ok(Pointer::of(id.clone(), to, &stat)),
+        Moved::Taken | Moved::NothingThere => Err(refusal(root, reader, id, from)),
+    }
 }
 
 fn no_pointer(inbox: &Dir, name: &str) -> Error {

@@ -1,6 +1,7 @@
 //! Posting: the task first, then the pointer, so that whoever sees the pointer finds the task.
 
-use super::layout::{Dir, Folder, Moved, Root, TaskId, cannot};
+use super::dir::{Dir, cannot};
+use super::layout::{Folder, Root, TaskId};
 use super::lock::{Held, Waiting};
 use super::pointer::{Form, Pointer};
 use super::retire;
@@ -30,7 +31,7 @@ pub fn post(root: &Root, posting: &Posting<'_>, waiting: Waiting<'_>) -> Result<
     let is_new = put_task(root, posting)?;
     let held = Held::take(inbox, waiting)?;
     if is_new {
-        deliver_anew(root, &held, posting)?;
+        return deliver_anew(root, &held, posting);
     }
     for form in Form::ALL {
         if let Some(there) = Pointer::at(held.dir(), posting.id.clone(), form)? {
@@ -50,7 +51,7 @@ fn put_task(root: &Root, posting: &Posting<'_>) -> Result<bool> {
             Err(e) => return Err(cannot("open", &tasks.at(&name), &e)),
         }
         refuse_answered(root, posting.id)?;
-        if tasks.put(&name, posting.text, false)? == Moved::Done {
+        if tasks.put(&name, posting.text, false)?.is_some() {
             return Ok(true);
         }
     }
@@ -81,21 +82,19 @@ fn refuse_answered(root: &Root, id: &TaskId) -> Result<()> {
 }
 
 /// Pointers that are there are of an earlier task of this name.
-fn deliver_anew(root: &Root, held: &Held, posting: &Posting<'_>) -> Result<()> {
+fn deliver_anew(root: &Root, held: &Held, posting: &Posting<'_>) -> Result<Pointer> {
     if Pointer::at(held.dir(), posting.id.clone(), Form::Accepted)?.is_some() {
         let archive = root.make(Folder::InboxArchive(posting.reader))?;
         retire::retire(held, &archive, posting.id)?;
     }
-    deliver(held.dir(), posting).map(drop)
+    deliver(held.dir(), posting)
 }
 
 fn deliver(inbox: &Dir, posting: &Posting<'_>) -> Result<Pointer> {
     let name = Form::Waiting.name(posting.id);
     let says = format!("{}/{}\n", Folder::Tasks.path(), posting.id.file());
-    inbox.put(&name, says.as_bytes(), true)?;
-    let there = Pointer::at(inbox, posting.id.clone(), Form::Waiting)?;
-    // A quick reader has accepted it.
-    let there = there
-        .map_or_else(|| Pointer::at(inbox, posting.id.clone(), Form::Accepted), |p| Ok(Some(p)))?;
-    there.ok_or_else(|| Error::failed("gone", format!("'{}' was taken out at once", posting.id)))
+    let stat = inbox.put(&name, says.as_bytes(), true)?;
+    let stat =
+        stat.ok_or_else(|| Error::failed("bug", "what goes over anything was in the way"))?;
+    Ok(Pointer::of(posting.id.clone(), Form::Waiting, &stat))
 }

@@ -3,9 +3,11 @@
 //! that were archived otherwise stay behind.
 
 use super::answered::Mark;
-use super::layout::{Dir, Folder, Root, TaskId};
+use super::dir::Dir;
+use super::layout::{Folder, Root, TaskId};
 use super::lock::{Held, Waiting};
-use super::pointer::{Form, Pointer, Tasks, timestamp};
+use super::pointer::{Form, Pointer, timestamp};
+use super::tasks::Tasks;
 use crate::error::Result;
 use crate::record::{self, Retired, TaskState};
 

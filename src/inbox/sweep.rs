@@ -4,12 +4,10 @@ use std::cmp::Reverse;
 
 use super::answered::Mark;
 use super::layout::{Folder, Root, TaskId};
-use super::pointer::{Form, Pointer, Tasks};
+use super::pointer::{Form, Pointer};
+use super::tasks::Tasks;
 use crate::error::Result;
 use crate::record::{Task, TaskState};
-
-/// A priority is looked for in so much of a task's text.
-const LOOKED_AT: u64 = 1 << 20;
 
 /// A pointer in its place in a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +59,7 @@ pub fn pending(
 pub fn told(root: &Root, reader: &str, pointer: &Pointer, mark: Option<&Mark>) -> Result<Task> {
     let tasks = Tasks::open(root)?;
     let state = tasks.state(&pointer.id, pointer.form, mark)?;
-    Ok(pointer.task(reader, state, priority(&tasks, &pointer.id)))
+    Ok(pointer.task(reader, state, tasks.priority(&pointer.id)))
 }
 
 /// Every pointer in an inbox as a record, in the order of a sweep.
@@ -84,7 +82,7 @@ fn in_order(root: &Root, reader: &str, forms: &[Form]) -> Result<Listed<Due>> {
     let (mut pointers, odd) = Pointer::all(&inbox)?;
     pointers.retain(|pointer| forms.contains(&pointer.form));
     let tasks = Tasks::open(root)?;
-    let due = |pointer: Pointer| Due { priority: priority(&tasks, &pointer.id), pointer };
+    let due = |pointer: Pointer| Due { priority: tasks.priority(&pointer.id), pointer };
     let mut all: Vec<Due> = pointers.into_iter().map(due).collect();
     all.sort_unstable_by(|a, b| order(a).cmp(&order(b)));
     Ok(Listed { all, odd })
@@ -92,47 +90,4 @@ fn in_order(root: &Root, reader: &str, forms: &[Form]) -> Result<Listed<Due>> {
 
 fn order(due: &Due) -> (Reverse<u32>, i64, &TaskId) {
     (Reverse(due.priority), due.pointer.since_ns, &due.pointer.id)
-}
-
-/// The priority of an open task; one that cannot be read has none.
-fn priority(tasks: &Tasks, id: &TaskId) -> u32 {
-    let text = tasks.live().and_then(|live| live.read(&id.file(), LOOKED_AT).ok());
-    text.map_or(0, |text| named_in(&text))
-}
-
-/// What the first line `priority: N` of a text says; 0 when there is none.
-fn named_in(text: &[u8]) -> u32 {
-    text.split(|b| *b == b'\n').find_map(number_of).unwrap_or(0)
-}
-
-fn number_of(line: &[u8]) -> Option<u32> {
-    let number = line.strip_prefix(b"priority:")?.trim_ascii();
-    let digits = number.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(number).ok().filter(|_| digits)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_priority_is_a_line_of_its_own() {
-        for (text, priority) in [
-            ("priority: 7", 7),
-            ("read this\npriority: 12\nand that", 12),
-            ("priority:3\r\n", 3),
-            ("priority: 1\npriority: 2", 1),
-            ("priority: high\npriority: 2", 2),
-            ("its priority: 4", 0),
-            (" priority: 4", 0),
-            ("priority: -4", 0),
-            ("priority: +4", 0),
-            ("priority: 99999999999", 0),
-            ("priority:", 0),
-            ("", 0),
-        ] {
-            assert_eq!(named_in(text.as_bytes()), priority, "{text:?}");
-        }
-        assert_eq!(named_in(b"\xff\npriority: 5\n"), 5);
-    }
 }
