@@ -13,8 +13,9 @@ use crate::listing::{self, open_below};
 use crate::record::{RepoPath, is_name};
 use crate::visible::quote;
 
-/// The id of a task, which is the name of its files: 1 to 100 of the characters `A-Z a-z 0-9 . _ -`,
-/// not `.` or `..`.
+/// The id of a task, which is the name of its files: 1 to 100 of the characters `A-Z a-z 0-9 . _ -`, and
+/// the first is neither `.`, with which other programs begin what is not whole yet, nor `-`, which a
+/// shell takes for an option.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(String);
 
@@ -22,9 +23,13 @@ impl FromStr for TaskId {
     type Err = String;
 
     fn from_str(text: &str) -> std::result::Result<TaskId, String> {
-        match is_name(text) {
+        match is_name(text) && !text.starts_with(['.', '-']) {
             true => Ok(TaskId(text.to_string())),
-            false => Err("an id is 1 to 100 of the characters A-Z a-z 0-9 . _ -".to_string()),
+            false => {
+                Err("an id is 1 to 100 of the characters A-Z a-z 0-9 . _ -, and the first is \
+                          neither . nor -"
+                    .to_string())
+            }
         }
     }
 }

@@ -88,7 +88,8 @@ impl Pointer {
         let (mut pointers, mut odd) = (Vec::new(), Vec::new());
         for (name, _) in inbox.list()?.iter() {
             let form = Form::ALL.into_iter().find(|form| name.ends_with(form.end().as_bytes()));
-            let Some(form) = form else { continue };
+            // What is not whole yet begins with a dot.
+            let Some(form) = form.filter(|_| !name.starts_with(b".")) else { continue };
             let Some(id) = TaskId::with_end(name, form.end().as_bytes()) else {
                 odd.push(name.to_vec());
                 continue;

@@ -139,9 +139,19 @@ fn an_id_that_tries_to_leave_the_folder_is_none() {
     let place = Place::new();
     place.write("outside.txt", "an answer");
     place.write("results/sub/x.txt", "an answer");
-    for bad in
-        ["../outside", "sub/x", "..", ".", "", "a\nb", "é", &"x".repeat(101), &"x".repeat(300)]
-    {
+    for bad in [
+        "../outside",
+        "sub/x",
+        "..",
+        ".",
+        "",
+        "a\nb",
+        "é",
+        ".hidden",
+        "-option",
+        &"x".repeat(101),
+        &"x".repeat(300),
+    ] {
         assert!(bad.parse::<TaskId>().is_err(), "{bad:?}");
         for verb in ["answered", "accept", "release", "archive", "post"] {
             let told = place.run(&[verb, "--", bad]).expect_code(2);

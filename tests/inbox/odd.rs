@@ -43,6 +43,7 @@ fn place() -> Place {
         symlink(place.path("outside"), place.path(format!("{at}/{id}.txt"))).unwrap();
     }
     fs::create_dir(place.path("deliveries/ann/folder.txt")).unwrap();
+    place.write("deliveries/ann/.begun.txt", "");
     place.write("deliveries/ann/no id.txt", "");
     place.write("deliveries/ann/\u{1b}[31m.txt", "");
     place

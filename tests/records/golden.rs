@@ -140,6 +140,8 @@ fn values_that_no_writer_writes_are_not_in_the_schema() {
         ("error", "/code", json!("Not Found")),
         ("end", "/of", json!("")),
         ("task", "/id", json!("../a")),
+        ("task", "/id", json!("-a")),
+        ("verdict", "/id", json!(".a")),
         ("task", "/path", json!("tasks/../a.txt")),
         ("task", "/posted", json!("yesterday")),
         ("verdict", "/path", json!("/etc/passwd")),
