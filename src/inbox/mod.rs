@@ -29,4 +29,4 @@ pub use lock::{Held, Waiting};
 pub use pointer::{Form, Pointer, Stamp, accept, release};
 pub use post::{Posting, post};
 pub use retire::retire_archived;
-pub use sweep::{Due, Listed, listed, pending, plan, told};
+pub use sweep::{Due, Inbox, Listed, listed, plan, told};

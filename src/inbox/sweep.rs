@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::answered::Mark;
+use super::dir::Dir;
 use super::layout::{Folder, Root, TaskId};
 use super::pointer::{Form, Pointer};
 use super::tasks::Tasks;
@@ -28,7 +29,7 @@ pub struct Listed<T> {
 }
 
 /// The pointers that wait for their reader, in the order of a sweep. Which of them are pending is to be
-/// asked ([`pending`]) when each is told, since a sweep may take long.
+/// asked ([`Inbox::pending`]) when each is told, since a sweep may take long.
 ///
 /// # Errors
 /// When the inbox cannot be listed.
@@ -36,20 +37,36 @@ pub fn plan(root: &Root, reader: &str) -> Result<Listed<Due>> {
     in_order(root, reader, &[Form::Waiting])
 }
 
-/// A pointer that is pending now, and its record; `None` when it is not, or not any more.
-///
-/// # Errors
-/// When the files cannot be looked at.
-pub fn pending(
-    root: &Root,
-    reader: &str,
-    id: &TaskId,
-    mark: Option<&Mark>,
-) -> Result<Option<(Pointer, Task)>> {
-    let found = Pointer::find(root, reader, id, Form::Waiting)?;
-    let told = |pointer: Pointer| told(root, reader, &pointer, mark).map(|task| (pointer, task));
-    let found = found.map(told).transpose()?;
-    Ok(found.filter(|(_, task)| task.state == Some(TaskState::Pending)))
+/// The folders that a reader's pending tasks are in, held open for many questions.
+pub struct Inbox {
+    reader: String,
+    mark: Option<Mark>,
+    pointers: Option<Dir>,
+    tasks: Tasks,
+}
+
+impl Inbox {
+    /// Opens those that are there.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    pub fn open(root: &Root, reader: &str, mark: Option<Mark>) -> Result<Inbox> {
+        let (pointers, tasks) = (root.find(Folder::Inbox(reader))?, Tasks::open(root)?);
+        Ok(Inbox { reader: reader.to_string(), mark, pointers, tasks })
+    }
+
+    /// A pointer that is pending now, and its record; `None` when it is not, or not any more.
+    ///
+    /// # Errors
+    /// When the files cannot be looked at.
+    pub fn pending(&self, id: &TaskId) -> Result<Option<(Pointer, Task)>> {
+        let Some(pointers) = &self.pointers else { return Ok(None) };
+        let Some(pointer) = Pointer::at(pointers, id.clone(), Form::Waiting)? else {
+            return Ok(None);
+        };
+        let task = record(&self.tasks, &self.reader, &pointer, self.mark.as_ref())?;
+        Ok((task.state == Some(TaskState::Pending)).then_some((pointer, task)))
+    }
 }
 
 /// The record of a pointer.
@@ -57,7 +74,10 @@ pub fn pending(
 /// # Errors
 /// When the files cannot be looked at.
 pub fn told(root: &Root, reader: &str, pointer: &Pointer, mark: Option<&Mark>) -> Result<Task> {
-    let tasks = Tasks::open(root)?;
+    record(&Tasks::open(root)?, reader, pointer, mark)
+}
+
+fn record(tasks: &Tasks, reader: &str, pointer: &Pointer, mark: Option<&Mark>) -> Result<Task> {
     let state = tasks.state(&pointer.id, pointer.form, mark)?;
     Ok(pointer.task(reader, state, tasks.priority(&pointer.id)))
 }
@@ -68,11 +88,11 @@ pub fn told(root: &Root, reader: &str, pointer: &Pointer, mark: Option<&Mark>) -
 /// When the files cannot be looked at.
 pub fn listed(root: &Root, reader: &str, mark: Option<&Mark>) -> Result<Listed<Task>> {
     let (Listed { all, odd }, tasks) = (in_order(root, reader, &Form::ALL)?, Tasks::open(root)?);
-    let record = |Due { pointer, priority }| {
+    let told = |Due { pointer, priority }: Due| {
         let state = tasks.state(&pointer.id, pointer.form, mark)?;
         Ok(pointer.task(reader, state, priority))
     };
-    Ok(Listed { all: all.into_iter().map(record).collect::<Result<_>>()?, odd })
+    Ok(Listed { all: all.into_iter().map(told).collect::<Result<_>>()?, odd })
 }
 
 fn in_order(root: &Root, reader: &str, forms: &[Form]) -> Result<Listed<Due>> {

@@ -27,6 +27,7 @@ use super::Inbox;
 use super::options::{MarkOption, ReaderOption};
 use crate::cli::{Io, Tool, last_words, say_raw};
 use crate::error::{Error, Result};
+use crate::hangup;
 use crate::inbox::{Root, TaskId};
 use crate::visible::one_line;
 
@@ -125,7 +126,7 @@ fn rest(time: Duration, sweeper: &Sweeper) -> Result<()> {
 /// # Errors
 /// `closed` when the reader of the output has gone; what ended the sweeper.
 fn wait(source: Option<BorrowedFd<'_>>, sweeper: &Sweeper, time: Option<Duration>) -> Result<()> {
-    let output = PollFd::from_borrowed_fd(rustix::stdio::stdout(), PollFlags::empty());
+    let output = PollFd::from_borrowed_fd(rustix::stdio::stdout(), hangup::ASK);
     let mut fds = vec![output, PollFd::from_borrowed_fd(sweeper.ended(), PollFlags::IN)];
     fds.extend(source.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN)));
     let time = time.map(timespec);
@@ -133,8 +134,7 @@ fn wait(source: Option<BorrowedFd<'_>>, sweeper: &Sweeper, time: Option<Duration
         Ok(_) | Err(Errno::INTR) => {}
         Err(e) => return Err(Error::io("wait for", "events", &io::Error::from(e))),
     }
-    let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
-    match (fds[0].revents().intersects(gone), fds[1].revents().is_empty()) {
+    match (fds[0].revents().intersects(hangup::SEEN), fds[1].revents().is_empty()) {
         (true, _) => Err(Error::closed()),
         (false, false) => Err(sweeper.why()),
         (false, true) => Ok(()),

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::error::{Error, Result};
+use crate::hangup;
 
 /// A reader that has taken all within this is a fast one.
 const FAST: Duration = Duration::from_millis(1);
@@ -80,14 +81,14 @@ fn untaken(_: BorrowedFd<'_>) -> Option<u64> {
 
 /// What is no pipe takes what it can.
 fn wait_writable(output: BorrowedFd<'_>) -> Result<Room> {
-    match wait_for(output, PollFlags::OUT, None)?.contains(PollFlags::ERR) {
+    match wait_for(output, PollFlags::OUT, None)?.intersects(hangup::SEEN) {
         true => Ok(Room::Never),
         false => Ok(Room::AtOnce),
     }
 }
 
 fn has_gone(output: BorrowedFd<'_>, within: Duration) -> Result<bool> {
-    Ok(wait_for(output, PollFlags::empty(), Some(within))?.intersects(PollFlags::ERR))
+    Ok(wait_for(output, hangup::ASK, Some(within))?.intersects(hangup::SEEN))
 }
 
 fn wait_for(

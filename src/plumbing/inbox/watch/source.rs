@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cli::ERRORS;
+use crate::doubling::delay;
 use crate::error::{Error, Result};
 use crate::inbox::{Root, TaskId, task_at, watched};
 use crate::record::{self, EventOp, Record};
@@ -178,7 +179,7 @@ impl Launches {
     /// It has ended; `stood`: it had come so far that it told what happens. How long to wait.
     pub fn ended(&mut self, stood: bool, now: Instant) -> Duration {
         self.failed = if stood { 0 } else { self.failed.saturating_add(1) };
-        let gap = SHORTEST.saturating_mul(2u32.saturating_pow(self.failed / EACH)).min(LONGEST);
+        let gap = delay(SHORTEST, LONGEST, self.failed / EACH);
         self.last.map_or(Duration::ZERO, |last| (last + gap).saturating_duration_since(now))
     }
 }

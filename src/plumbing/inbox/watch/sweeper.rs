@@ -12,8 +12,9 @@ use super::pace::{Pace, Room};
 use super::teller::{Teller, When};
 use crate::cli::{Tool, last_words};
 use crate::counted::{agree, count};
+use crate::doubling::delay;
 use crate::error::{Error, Result};
-use crate::inbox::{Due, Pointer, TaskId};
+use crate::inbox::{Due, Inbox as Folders, Pointer, TaskId};
 use crate::plumbing::inbox::Inbox;
 use crate::record::Task;
 
@@ -104,14 +105,11 @@ fn run(teller: &Teller, asked: &Receiver<Sweep>, _living: PipeWriter) -> Result<
 fn next(asked: &Receiver<Sweep>, failures: u32) -> Option<Sweep> {
     let first = match failures.checked_sub(1) {
         None => asked.recv().ok()?,
-        Some(more) => {
-            let delay = AGAIN.0.saturating_mul(2u32.saturating_pow(more)).min(AGAIN.1);
-            match asked.recv_timeout(delay) {
-                Ok(sweep) => sweep,
-                Err(RecvTimeoutError::Timeout) => Sweep::New,
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-        }
+        Some(more) => match asked.recv_timeout(delay(AGAIN.0, AGAIN.1, more)) {
+            Ok(sweep) => sweep,
+            Err(RecvTimeoutError::Timeout) => Sweep::New,
+            Err(RecvTimeoutError::Disconnected) => return None,
+        },
     };
     Some(asked.try_iter().fold(first, Sweep::max))
 }
@@ -138,11 +136,12 @@ fn sweep(teller: &Teller, wanted: Sweep, pace: &mut Pace) -> Result<Result<()>> 
     };
     super::super::warn_of_odd(&planned.odd, teller.reader());
     let (mut looked, when) = (Ok(()), wanted.when());
+    let mut open = None;
     for Due { pointer, .. } in planned.all {
         if teller.has_told(&pointer, when) {
             continue;
         }
-        match when_there_is_room(teller, &pointer.id, pace)? {
+        match when_there_is_room(teller, &mut open, &pointer.id, pace)? {
             Ok(Some(found)) => teller.tell(&found, when)?,
             Ok(None) => {}
             Err(error) => looked = looked.and(Err(error)),
@@ -151,15 +150,31 @@ fn sweep(teller: &Teller, wanted: Sweep, pace: &mut Pace) -> Result<Result<()>> 
     Ok(looked)
 }
 
-/// The task as it is when a line can be written.
-fn when_there_is_room(teller: &Teller, id: &TaskId, pace: &mut Pace) -> Result<Result<Pending>> {
-    let found = teller.pending(id);
+/// The task as it is when a line can be written. The folders are opened anew after each time that
+/// somebody was waited for, so that what takes their place is seen.
+fn when_there_is_room(
+    teller: &Teller,
+    open: &mut Option<Folders>,
+    id: &TaskId,
+    pace: &mut Pace,
+) -> Result<Result<Pending>> {
+    let found = pending(teller, open, id);
     if !matches!(found, Ok(Some(_))) {
         return Ok(found);
     }
     match pace.wait(rustix::stdio::stdout())? {
         Room::AtOnce => Ok(found),
-        Room::Now => Ok(teller.pending(id)),
+        Room::Now => {
+            *open = None;
+            Ok(pending(teller, open, id))
+        }
         Room::Never => Err(Error::closed()),
+    }
+}
+
+fn pending(teller: &Teller, open: &mut Option<Folders>, id: &TaskId) -> Result<Pending> {
+    match open {
+        Some(open) => open.pending(id),
+        None => open.insert(teller.open()?).pending(id),
     }
 }

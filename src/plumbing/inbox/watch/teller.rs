@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::inbox::{self, Due, Listed, Mark, Pointer, Root, Stamp, TaskId};
+use crate::inbox::{self, Due, Inbox, Listed, Mark, Pointer, Root, Stamp, TaskId};
 use crate::record::{self, Retired, Task};
 use crate::relay::{Ended, write_line};
 
@@ -110,7 +110,15 @@ impl Teller {
     /// # Errors
     /// When the files cannot be looked at.
     pub fn pending(&self, id: &TaskId) -> Result<Option<(Pointer, Task)>> {
-        inbox::pending(&self.root, &self.reader, id, self.mark.as_ref())
+        self.open()?.pending(id)
+    }
+
+    /// The folders of the inbox, for many questions.
+    ///
+    /// # Errors
+    /// When they cannot be opened.
+    pub fn open(&self) -> Result<Inbox> {
+        Inbox::open(&self.root, &self.reader, self.mark.clone())
     }
 
     /// Tells a pending task, unless that was done.
