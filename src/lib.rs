@@ -8,8 +8,8 @@
 //! plumbing/        auwai-ledger, auwai-plan, …: one file a tool, one file a verb
 //! cli/             arguments shared by all, standard output, signals, the environment
 //! index            a scan, and the same for some paths: walk, text and store brought together
-//! walk  watch  workspace  delivery  relay    the tree as it is; its changes; names and roots; what
-//!                  was taken; lines kept whole
+//! walk  watch  workspace  delivery  relay  inbox    the tree as it is; its changes; names and roots;
+//!                  what was taken; lines kept whole; tasks and answers as files
 //! listing          directories, opened and listed without following a link
 //! admit  text  plan  store  beneath       what is in; chunks and tokens; segments; SQLite; paths
 //!                  opened below a root
@@ -30,6 +30,7 @@ pub mod delivery;
 pub mod doubling;
 pub mod error;
 pub mod hangup;
+pub mod inbox;
 pub mod index;
 pub mod listing;
 pub mod moves;

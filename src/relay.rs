@@ -123,7 +123,10 @@ fn write_all(backlog: &Backlog, output: BorrowedFd<'_>, end: u8) -> Result<Ended
 }
 
 /// One line in one `write()`; what a full output did not take of a long one follows.
-fn write_line(output: BorrowedFd<'_>, line: &[u8]) -> Result<Ended> {
+///
+/// # Errors
+/// When it cannot be written, for another reason than that the reader has gone.
+pub fn write_line(output: BorrowedFd<'_>, line: &[u8]) -> Result<Ended> {
     let mut left = line;
     while !left.is_empty() {
         match rustix::io::write(output, left) {

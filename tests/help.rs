@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use auwai::cli::man::subcommands;
-use auwai::porcelain::man::{auwai, ledger};
+use auwai::porcelain::man::{auwai, inbox, ledger};
 
 use super::support::program;
 
@@ -30,7 +30,7 @@ fn snapshots() -> BTreeSet<String> {
 fn every_command_has_its_help_in_a_snapshot() {
     let snapshots = snapshots();
     let mut names: Vec<String> =
-        ["auwai", "auwai-ledger", "auwai-plan", "auwai-relay", "auwai-wait-events"]
+        ["auwai", "auwai-inbox", "auwai-ledger", "auwai-plan", "auwai-relay", "auwai-wait-events"]
             .map(String::from)
             .into();
     for verb in subcommands(&auwai()) {
@@ -39,6 +39,7 @@ fn every_command_has_its_help_in_a_snapshot() {
         names.extend(below.map(|below| format!("auwai {} {below}", verb.get_name())));
     }
     names.extend(subcommands(&ledger()).map(|verb| format!("auwai-ledger {}", verb.get_name())));
+    names.extend(subcommands(&inbox()).map(|verb| format!("auwai-inbox {}", verb.get_name())));
     for name in names {
         for help in ["-h", "--help"] {
             let line = format!("{name} {help}");
@@ -56,6 +57,7 @@ fn help_opens_the_page_of_a_command() {
         (&["workspace", "add"], "AUWAI-WORKSPACE(1)"),
         (&["auwai-ledger"], "AUWAI-LEDGER(1)"),
         (&["ledger"], "AUWAI-LEDGER(1)"),
+        (&["auwai-inbox", "watch"], "AUWAI-INBOX(1)"),
         (&["auwai-workspace.7"], "AUWAI-WORKSPACE(7)"),
         (&["watching"], "AUWAI-WATCHING(7)"),
     ] {

@@ -9,7 +9,7 @@ const LAYERS: &[&[&str]] = &[
     &["record", "regular", "moves"],
     &["admit", "text", "plan", "store", "beneath"],
     &["listing"],
-    &["walk", "watch", "workspace", "delivery", "relay"],
+    &["walk", "watch", "workspace", "delivery", "relay", "inbox"],
     &["index"],
     &["cli"],
     &["plumbing"],

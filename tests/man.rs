@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use auwai::cli::man::subcommands;
-use auwai::porcelain::man::{PAGES, Page, auwai, find, ledger, plan, wait_events};
+use auwai::porcelain::man::{PAGES, Page, auwai, find, inbox, ledger, plan, wait_events};
 
 const REFRESH: &str = "AUWAI_REFRESH=1 cargo test --test suite man::";
 
@@ -63,11 +63,19 @@ fn every_command_has_a_page_that_describes_it() {
     }
 }
 
+/// The tools whose verbs are in their own page.
+fn with_verbs() -> [(&'static str, clap::Command); 2] {
+    [("auwai-ledger", ledger()), ("auwai-inbox", inbox())]
+}
+
 #[test]
-fn every_verb_of_the_ledger_is_in_its_page() {
-    let page = find("auwai-ledger").unwrap();
-    for verb in subcommands(&ledger()) {
-        assert!(headings(&text(page)).contains(&verb.get_name()), "{verb} is missing");
+fn every_verb_of_a_tool_is_in_its_page() {
+    for (name, tool) in with_verbs() {
+        let page = find(name).unwrap();
+        for verb in subcommands(&tool) {
+            let heading = verb.get_name().replace('-', "\\-");
+            assert!(headings(&text(page)).contains(&heading.as_str()), "{verb} is missing");
+        }
     }
 }
 
@@ -83,9 +91,11 @@ fn every_option_is_in_the_page_of_its_command() {
             assert!(text(find(page).unwrap()).contains(&option), "{page} lacks {option}");
         }
     }
-    for verb in subcommands(&ledger()) {
-        for option in options(verb) {
-            assert!(text(find("auwai-ledger").unwrap()).contains(&option), "{verb}: {option}");
+    for (name, tool) in with_verbs() {
+        for (verb, option) in
+            subcommands(&tool).flat_map(|v| options(v).into_iter().map(move |o| (v, o)))
+        {
+            assert!(text(find(name).unwrap()).contains(&option), "{name} {verb}: {option}");
         }
     }
 }

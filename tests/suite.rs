@@ -10,6 +10,7 @@ mod errors;
 mod fullread;
 mod help;
 mod house;
+mod inbox;
 mod man;
 mod members;
 mod odd;

@@ -11,7 +11,7 @@ use super::trace::quote;
 const OF_WORKSPACE: [&str; 5] = ["survey", "init", "add", "remove", "list"];
 
 /// Programs of their own.
-const TOOLS: [&str; 4] = ["relay", "ledger", "wait-events", "plan-tool"];
+const TOOLS: [&str; 5] = ["relay", "ledger", "wait-events", "plan-tool", "inbox"];
 
 /// The hint for the words of a command line that clap refused with `error`.
 pub fn of(words: &[OsString], error: &clap::Error) -> Option<String> {

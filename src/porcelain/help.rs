@@ -10,6 +10,7 @@ use super::man::{self, Page};
 use super::options::Common;
 use crate::cli::Io;
 use crate::error::{Error, Result};
+use crate::plumbing::inbox::Inbox;
 use crate::plumbing::ledger::Ledger;
 use crate::plumbing::plan::PlanTool;
 use crate::plumbing::relay::Relay;
@@ -118,6 +119,7 @@ fn command(page: &Page, words: &[String]) -> Result<clap::Command> {
 fn tool(page: &Page) -> clap::Command {
     match page.name {
         _ if matches!(page.section, 5 | 7) => clap::Command::new(page.name),
+        "auwai-inbox" => Inbox::command(),
         "auwai-ledger" => Ledger::command(),
         "auwai-plan" => PlanTool::command(),
         "auwai-relay" => Relay::command(),

@@ -33,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{self, Io, Tool};
+use crate::cli::{Io, Tool};
 use crate::error::{Error, Result};
 use crate::plumbing;
 use crate::workspace::Registry;
@@ -48,7 +48,7 @@ use typed::Typed;
 #[derive(Debug, Parser)]
 #[command(name = "auwai", version, disable_help_subcommand = true, max_term_width = 100)]
 #[command(
-    after_help = "Plumbing: auwai-wait-events, auwai-relay, auwai-ledger, auwai-plan (JSON Lines over pipes). The manual: auwai help [COMMAND]"
+    after_help = "Plumbing: auwai-wait-events, auwai-relay, auwai-ledger, auwai-plan, auwai-inbox (JSON Lines over pipes). The manual: auwai help [COMMAND]"
 )]
 pub struct Auwai {
     #[command(flatten)]
@@ -122,16 +122,7 @@ impl Verb {
 /// `main` of `auwai`: a porcelain command, or the plumbing tool that the first argument names, which
 /// is how pipelines start their stages.
 pub fn main() -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().collect();
-    match args.get(1).and_then(|word| word.to_str()) {
-        Some("auwai-ledger") => cli::start_with::<plumbing::ledger::Ledger>(args[1..].to_vec()),
-        Some("auwai-wait-events") => {
-            cli::start_with::<plumbing::wait_events::WaitEvents>(args[1..].to_vec())
-        }
-        Some("auwai-plan") => cli::start_with::<plumbing::plan::PlanTool>(args[1..].to_vec()),
-        Some("auwai-relay") => cli::start_with::<plumbing::relay::Relay>(args[1..].to_vec()),
-        _ => cli::start_with::<Auwai>(args),
-    }
+    plumbing::main::<Auwai>()
 }
 
 /// The names of workspaces on this machine.
@@ -158,6 +149,7 @@ mod tests {
     #[test]
     fn the_command_line_contradicts_itself_nowhere() {
         super::Auwai::command().debug_assert();
+        super::plumbing::inbox::Inbox::command().debug_assert();
         super::plumbing::ledger::Ledger::command().debug_assert();
         super::plumbing::plan::PlanTool::command().debug_assert();
         super::plumbing::relay::Relay::command().debug_assert();

@@ -6,8 +6,9 @@ use std::fs;
 use auwai::record::{
     Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, Oddity,
     OddityKind, Plan, PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo, Rescan,
-    RescanReason, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status, Survey,
-    Sync, SyncMode, Unread, WatchBackend, Watched, Why,
+    RescanReason, Retired, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status,
+    Survey, Sync, SyncMode, Task, TaskState, Unread, Verdict, VerdictReason, WatchBackend, Watched,
+    Why,
 };
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -91,6 +92,9 @@ pub fn known() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ("Watched", "status", "/properties/watched/items", names::<Watched>()),
         ("Survey", "survey", "", names::<Survey>()),
         ("Oddity", "survey", "/properties/oddities/items", names::<Oddity>()),
+        ("Task", "task", "", names::<Task>()),
+        ("Verdict", "verdict", "", names::<Verdict>()),
+        ("Retired", "retired", "", names::<Retired>()),
         ("Problem", "error", "", names::<Problem>()),
     ]
 }
@@ -132,6 +136,8 @@ fn a_schema_has_the_words_that_the_code_knows() {
         ("status", "/properties/watched/items/properties/backend/enum", names::<WatchBackend>()),
         ("segment", "/properties/kind/enum", names::<SegmentKind>()),
         ("segment", "/properties/status/enum", names::<SegmentStatus>()),
+        ("task", "/properties/state/enum", names::<TaskState>()),
+        ("verdict", "/properties/reason/enum", names::<VerdictReason>()),
     ] {
         assert_eq!(schema(kind).pointer(at), Some(&json!(words)), "{kind}{at}");
     }
@@ -165,7 +171,7 @@ fn without(line: &str, pointer: &str, key: &str) -> Option<String> {
 
 /// The doc comments of src/record/types, by struct and field; the struct's own under "".
 fn comments() -> BTreeMap<(String, String), String> {
-    let files = ["index", "plan", "reading", "stream", "survey", "watch"];
+    let files = ["inbox", "index", "plan", "reading", "stream", "survey", "watch"];
     let read = |file| fs::read_to_string(root().join(format!("src/record/types/{file}.rs")));
     let source: String = files.map(|file| read(file).unwrap()).concat();
     let (mut all, mut owner, mut text) = (BTreeMap::new(), String::new(), Vec::new());

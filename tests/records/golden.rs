@@ -102,6 +102,11 @@ fn values_of_a_wrong_kind_are_refused_by_both() {
         ("segment", "/files/0/lines", json!("1-57")),
         ("status", "/fates", json!({"text": "many"})),
         ("plan", "/repos/0", json!({"name": "core"})),
+        ("task", "/state", json!("lost")),
+        ("task", "/priority", json!(-1)),
+        ("verdict", "/reason", json!("lazy")),
+        ("verdict", "/answered", json!("yes")),
+        ("retired", "/retired", json!(-1)),
     ] {
         let line = with(kind, pointer, value);
         assert!(schemas.fault(&line).is_some(), "{line}");
@@ -134,6 +139,13 @@ fn values_that_no_writer_writes_are_not_in_the_schema() {
         ("policy", "/safety_ppm", json!(1_000_000)),
         ("error", "/code", json!("Not Found")),
         ("end", "/of", json!("")),
+        ("task", "/id", json!("../a")),
+        ("task", "/id", json!("-a")),
+        ("verdict", "/id", json!(".a")),
+        ("task", "/path", json!("tasks/../a.txt")),
+        ("task", "/posted", json!("yesterday")),
+        ("verdict", "/path", json!("/etc/passwd")),
+        ("retired", "/done", json!("yes")),
     ] {
         let line = with(kind, pointer, value);
         assert!(schemas.fault(&line).is_some(), "{line}");

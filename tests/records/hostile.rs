@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use auwai::record::{
     self, Body, Done, End, File, Holder, Plan, Policy, Problem, Record, Repo, RepoPath, Segment,
-    SegmentId, Status, Tokens, Unread,
+    SegmentId, Status, Task, Tokens, Unread, Verdict,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -121,6 +121,15 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
         };
         let chunk = record::Chunk { path: path(), path_b64: path_b64(), ..example("chunk") };
         let segment = Segment { reader: some(&a), brief: some(&b), ..segment };
+        let task = Task {
+            id: a.clone(),
+            reader: some(&b),
+            path: some(&c),
+            posted: some(&d),
+            text: some(&a),
+            ..Task::default()
+        };
+        let verdict = Verdict { id: d.clone(), path: some(&a), ..example("verdict") };
         let problem = Problem { code: a.clone(), message: b, hint: Some(c) };
         let end = End { of: d, count: 1 };
         vec![
@@ -134,6 +143,8 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
             chunk.into(),
             segment.into(),
             status.into(),
+            task.into(),
+            verdict.into(),
             problem.into(),
             end.into(),
         ]

@@ -59,6 +59,22 @@ echo x >"$(printf 'caf\351')"; echo '*.tmp' >src/.gitignore; git add src
 out barrier-after auwai-wait-events --sync .
 kill $watcher; wait $watcher || true
 out watch-since auwai-wait-events --scan --since "$OUT/since" .
+inbox() { verb=$1; shift; auwai-inbox --root "$OUT/box" "$verb" "$@"; }
+mkdir "$OUT/box"
+out post inbox post a --reader ann --priority 3 -m 'Read it.'
+inbox post b --reader ann -m 'And this.' >"$OUT/post-b.jsonl"
+inbox post c --reader ann -m 'That too.' >"$OUT/post-c.jsonl"
+no answered inbox answered a --json
+echo 'It is read.' >"$OUT/box/results/a.txt"
+out answered-yes inbox answered a
+out accept inbox accept b --reader ann
+out archive inbox archive c
+mv "$OUT/box/deliveries/ann/archive/c.txt" "$OUT/box/deliveries/ann/"; touch "$OUT/box/deliveries/ann/lost.txt"
+out inbox-list inbox list --reader ann
+out release inbox release b --reader ann
+inbox watch --reader ann | head -n 1 >"$OUT/inbox-watch.jsonl"
+out retired inbox retire-archived
+no inbox-unknown inbox archive nothing --json
 out watch-polled auwai-wait-events --backend poll --max-seconds 0.1 .
 "#;
 
@@ -139,6 +155,20 @@ fn everything_that_a_run_writes_is_described() {
     check_progress(&outputs);
     check_errors(&outputs);
     check_watcher(&outputs);
+    check_inbox(&outputs);
+}
+
+/// Every state of a task, and both verdicts.
+fn check_inbox(outputs: &BTreeMap<String, Vec<String>>) {
+    let told = |name: &str| outputs[name].join("");
+    for state in ["answered", "accepted", "archived", "missing"] {
+        let said = format!("\"state\":\"{state}\"");
+        assert!(told("inbox-list").contains(&said), "{}", told("inbox-list"));
+    }
+    assert!(told("inbox-watch").contains("\"state\":\"pending\""), "{}", told("inbox-watch"));
+    assert!(told("answered").contains("\"reason\":\"none\""));
+    assert!(told("answered-yes").contains("\"reason\":\"answer\""));
+    assert!(told("retired").contains("\"done\":"), "the watcher had done it");
 }
 
 /// Every kind of event, and each batch with its numbers.
@@ -188,6 +218,7 @@ fn check_ends(outputs: &BTreeMap<String, Vec<String>>) {
         ("coverage-unread", "unread"),
         ("show", "body"),
         ("status-repo", "status"),
+        ("inbox-list", "task"),
     ] {
         let lines = &outputs[name];
         let count = lines.iter().filter(|line| kind(line) == of).count() as u64;
@@ -228,12 +259,14 @@ fn check_errors(outputs: &BTreeMap<String, Vec<String>>) {
         ("porcelain-verify", "unread"),
         ("show-changed", "changed"),
         ("porcelain-usage", "usage"),
+        ("answered", "unanswered"),
+        ("inbox-unknown", "unknown-task"),
     ] {
         let last = record::parse(outputs[name].last().unwrap()).unwrap();
         let Record::Problem(problem) = last else { panic!("{name}: {last:?}") };
         assert_eq!(problem.code, code, "{name}");
         assert!(
-            problem.hint.is_some() || name == "plan-usage" || name == "verify-before",
+            problem.hint.is_some() || ["plan-usage", "verify-before", "answered"].contains(&name),
             "{name}"
         );
     }

@@ -107,6 +107,10 @@ fn words(value: &Value) -> String {
         _ if pattern.starts_with("^(?!\\.{1,2}$)") => "name".to_string(),
         _ if pattern.starts_with("^(?!\\.{0,2}(/|$))") => "path".to_string(),
         _ if pattern.starts_with("^(\\.|(?!\\.{0,2}(/|$))") => "path, or `.`".to_string(),
+        _ if pattern == "^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$" => "task id".to_string(),
+        _ if pattern.starts_with("^tasks/") || pattern.starts_with("^results/") => {
+            "path".to_string()
+        }
         _ if pattern.starts_with("^(read|synthesis)") => "segment id".to_string(),
         _ => "text".to_string(),
     }

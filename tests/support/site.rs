@@ -52,6 +52,7 @@ impl Site {
         }
         for (name, program) in [
             ("auwai", env!("CARGO_BIN_EXE_auwai")),
+            ("auwai-inbox", env!("CARGO_BIN_EXE_auwai-inbox")),
             ("auwai-ledger", env!("CARGO_BIN_EXE_auwai-ledger")),
             ("auwai-plan", env!("CARGO_BIN_EXE_auwai-plan")),
             ("auwai-relay", env!("CARGO_BIN_EXE_auwai-relay")),

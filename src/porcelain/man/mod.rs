@@ -10,6 +10,7 @@ use clap::{Command, CommandFactory};
 
 use super::Auwai;
 use crate::cli::man::{self, Block, Head};
+use crate::plumbing::inbox::Inbox;
 use crate::plumbing::ledger::Ledger;
 use crate::plumbing::plan::PlanTool;
 use crate::plumbing::relay::Relay;
@@ -61,6 +62,7 @@ pub const PAGES: &[Page] = &[
     page!("auwai-plan" 1, "pack chunks into segments that fit a context window", []),
     page!("auwai-relay" 1, "keep lines whole, and their writer from waiting", []),
     page!("auwai-wait-events" 1, "tell what changes below a directory, as it happens", []),
+    page!("auwai-inbox" 1, "tasks and answers of several readers, as plain files", []),
     page!("auwai-records" 5, "the records that the tools of auwai exchange", []),
     page!("auwai-workspace" 7, "what auwai promises, and the words it uses", []),
     Page {
@@ -112,6 +114,7 @@ impl Page {
     /// The commands it describes, as the parser has them.
     fn described(&self) -> Vec<Command> {
         match self.name {
+            "auwai-inbox" => vec![inbox()],
             "auwai-ledger" => vec![ledger()],
             "auwai-plan" => vec![plan()],
             "auwai-relay" => vec![relay()],
@@ -129,7 +132,9 @@ impl Page {
     fn insert(&self, what: &str) -> Vec<Block> {
         let described = self.described();
         let (path, general) = match self.name {
-            "auwai-ledger" | "auwai-plan" | "auwai-relay" | "auwai-wait-events" => ("", ""),
+            "auwai-inbox" | "auwai-ledger" | "auwai-plan" | "auwai-relay" | "auwai-wait-events" => {
+                ("", "")
+            }
             _ => ("auwai", "general-options"),
         };
         match what {
@@ -137,6 +142,7 @@ impl Page {
             "verbs" => described.iter().flat_map(man::verbs).collect(),
             "options" => described.iter().flat_map(|c| man::options(c, false)).collect(),
             "general" => match self.name {
+                "auwai-inbox" => man::options(&inbox(), true),
                 "auwai-ledger" => man::options(&ledger(), true),
                 _ => man::options(&auwai(), true),
             },
@@ -187,6 +193,11 @@ pub fn auwai() -> Command {
             )
         })
     })
+}
+
+/// `auwai-inbox`, the same.
+pub fn inbox() -> Command {
+    built(Inbox::command())
 }
 
 /// `auwai-ledger`, the same.

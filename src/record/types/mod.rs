@@ -1,6 +1,7 @@
 //! Every record type. Field comments are the reference that `auwai-records(5)` and the schemas in
 //! docs/schema are held to.
 
+mod inbox;
 mod index;
 mod plan;
 mod reading;
@@ -13,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::RepoPath;
 
+pub use inbox::{Retired, Task, TaskState, Verdict, VerdictReason};
 pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
 pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Watched, Why};
@@ -95,6 +97,9 @@ wire! {
     Plan = "plan",
     Status = "status",
     Survey = "survey",
+    Task = "task",
+    Verdict = "verdict",
+    Retired = "retired",
     Problem = "error",
 }
 

@@ -1,0 +1,5 @@
+//! `auwai-inbox`: main only.
+
+fn main() -> std::process::ExitCode {
+    auwai::plumbing::main::<auwai::plumbing::inbox::Inbox>()
+}
