@@ -52,16 +52,16 @@ impl Pace {
             if has_gone(output, look)? {
                 return Ok(Room::Never);
             }
-            if begun.elapsed() > FAST {
-                self.ahead = 0;
-            }
             look = (look * 2).min(LOOKS.1);
             lies = untaken(output).unwrap_or(0);
         }
-        if begun.elapsed() <= FAST {
-            self.ahead = (self.ahead + AHEAD.0).min(AHEAD.1);
-        }
+        self.learn(begun.elapsed());
         Ok(Room::Now)
+    }
+
+    /// A reader has taken so long for what lay there.
+    fn learn(&mut self, took: Duration) {
+        self.ahead = if took <= FAST { (self.ahead + AHEAD.0).min(AHEAD.1) } else { 0 };
     }
 }
 
@@ -112,29 +112,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_at_a_time_to_a_slow_reader_and_more_to_a_fast_one() {
-        let (mut from, mut to) = std::io::pipe().unwrap();
-        let mut pace = Pace::default();
-        let mut send = |pace: &mut Pace| {
-            assert_ne!(pace.wait(to.as_fd()).unwrap(), Room::Never);
-            to.write_all(&[b'x'; 100]).unwrap();
-            rustix::io::ioctl_fionread(&to).unwrap()
-        };
-        assert_eq!(send(&mut pace), 100);
+    fn a_line_waits_until_the_one_before_is_taken() {
+        let (mut from, to) = std::io::pipe().unwrap();
+        (&to).write_all(&[b'x'; 100]).unwrap();
         let reader = std::thread::spawn(move || {
-            let mut most = 0;
-            for _ in 0..5 {
-                std::thread::sleep(Duration::from_millis(10));
-                most = most.max(rustix::io::ioctl_fionread(&from).unwrap());
-                from.read_exact(&mut [0; 100]).unwrap();
-            }
-            (most, from)
+            std::thread::sleep(Duration::from_millis(10));
+            from.read_exact(&mut [0; 100]).unwrap();
+            from
         });
-        (0..4).for_each(|_| assert_eq!(send(&mut pace), 100));
-        let (most, from) = reader.join().unwrap();
-        assert_eq!((most, pace.ahead), (100, 0));
-        drop(from);
-        to.write_all(b"x").unwrap_err();
+        assert_ne!(Pace::default().wait(to.as_fd()).unwrap(), Room::Never);
+        assert_eq!(rustix::io::ioctl_fionread(&to).unwrap(), 0);
+        drop(reader.join().unwrap());
+    }
+
+    #[test]
+    fn more_lies_ahead_of_a_fast_reader_and_nothing_of_a_slow_one() {
+        let (mut pace, fast) = (Pace::default(), Duration::from_micros(100));
+        let mut after = |took| {
+            pace.learn(took);
+            pace.ahead
+        };
+        assert_eq!([fast; 3].map(&mut after), [256, 512, 768]);
+        assert_eq!([fast; 9].map(&mut after)[8], 2048);
+        assert_eq!([Duration::from_millis(10), fast].map(&mut after), [0, 256]);
     }
 
     #[test]
