@@ -1,16 +1,19 @@
 //! Segments whose text has outgrown the budget since they were planned: their lines have longer
 //! numbers.
 
-use super::{check, next, planned, read_all, unread};
+use super::{check, next, planned_by, read_all, unread};
 use crate::support::site::Site;
 
-/// What `planned` leaves a segment.
+/// What `planned_by` leaves a segment.
 const BUDGET: usize = 8100;
 
 /// Files of short lines with numbers of up to three digits, which fill two segments and more.
 fn site() -> Site {
     let text = |name| (1..=900).map(|n| format!("{name}{n}\n")).collect::<String>();
-    planned(&["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| (name, text(name))))
+    planned_by(
+        "o200k_base",
+        &["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| (name, text(name))),
+    )
 }
 
 /// Numbers of four digits for all that stood there; a file of its own would not.

@@ -131,7 +131,8 @@ fn the_synthesis_is_done_again_when_there_is_something_new() {
 #[test]
 fn the_synthesis_waits_for_a_segment_of_what_was_read_before() {
     let text = lines("second", 1, 300);
-    let site = planned(&[("a.txt", lines("first", 1, 560)), ("b.txt", text.clone())]);
+    let files = [("a.txt", lines("first", 1, 560)), ("b.txt", text.clone())];
+    let site = planned_by("o200k_base", &files);
     let of_b = "SELECT segment_id FROM segment_records WHERE chunks LIKE '%' || \
         (SELECT min(chunk_id) FROM chunks WHERE path = 'b.txt') || '%'";
     let second = ask(&site, of_b).trim().to_string();
