@@ -266,6 +266,11 @@ impl Policy {
         }
     }
 
+    /// Whether a folder is git's own or our state, or lies in one.
+    pub fn is_reserved_folder(&self, path: &RepoPath) -> bool {
+        path.as_bytes().split(|b| *b == b'/').any(|name| self.is_reserved(name, true))
+    }
+
     /// Git's own directory and our state are out whatever any rule says.
     fn is_reserved(&self, name: &[u8], is_dir: bool) -> bool {
         let git = name == b".git" || self.fold() && name.eq_ignore_ascii_case(b".git");

@@ -75,18 +75,23 @@ fn parse_page(text: &str) -> std::result::Result<PageSize, String> {
 }
 
 impl PolicyArgs {
+    /// The names of the options, in the order of the fields.
+    pub const NAMES: [&str; 6] =
+        ["--context-window", "--fixed-prompt", "--reserve", "--safety", "--tokenizer", "--page"];
+
     /// The options as they would be typed, for the command line of `auwai-plan`.
     pub fn typed(&self) -> Vec<(&'static str, String)> {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
-        let all = [
-            ("--context-window", number(self.context_window)),
-            ("--fixed-prompt", number(self.fixed_prompt)),
-            ("--reserve", number(self.reserve)),
-            ("--safety", self.safety.map(|ppm| format!("0.{ppm:06}"))),
-            ("--tokenizer", self.tokenizer.clone()),
-            ("--page", self.page.map(|page| page.to_string())),
+        let values = [
+            number(self.context_window),
+            number(self.fixed_prompt),
+            number(self.reserve),
+            self.safety.map(|ppm| format!("0.{ppm:06}")),
+            self.tokenizer.clone(),
+            self.page.map(|page| page.to_string()),
         ];
-        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+        let all = Self::NAMES.into_iter().zip(values);
+        all.filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// The options that make this policy again.

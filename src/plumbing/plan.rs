@@ -124,7 +124,7 @@ fn plan<R: BufRead>(
     partial: bool,
     sink: &mut dyn Write,
 ) -> Result<()> {
-    let mut coming = next(&mut reader, partial)?;
+    let mut coming = reader.next_or_cut(partial, PARTIAL)?;
     let policy = &asked.meant(coming.as_ref());
     let (mut input, mut planner) = (Input::default(), Planner::new(policy)?);
     record::write(sink, policy)?;
@@ -137,7 +137,7 @@ fn plan<R: BufRead>(
         if let Some(chunk) = input.take(record).map_err(|e| reader.bad(&e))? {
             planner.push(&chunk, &mut emit)?;
         }
-        coming = next(&mut reader, partial)?;
+        coming = reader.next_or_cut(partial, PARTIAL)?;
     }
     if !input.ended() && !partial {
         return Err(reader.cut_off().hint(PARTIAL));
@@ -149,15 +149,6 @@ fn plan<R: BufRead>(
 
 /// What else can be done with a stream that was cut off.
 const PARTIAL: &str = "or plan what came: `auwai-plan --partial`";
-
-/// The next record. With `partial`, a line that its writer did not finish is the end.
-fn next<R: BufRead>(reader: &mut Reader<R>, partial: bool) -> Result<Option<Record>> {
-    match reader.next_record() {
-        Err(error) if error.code() != "cut-off" => Err(error),
-        Err(_) if partial => Ok(None),
-        other => other.map_err(|error| error.hint(PARTIAL)),
-    }
-}
 
 #[cfg(test)]
 mod tests;

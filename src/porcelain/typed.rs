@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::options::Common;
 use crate::error::Error;
+use crate::plumbing::plan::PolicyArgs;
 use crate::visible::quote;
 
 /// The verbs of `auwai` that act on a full read.
@@ -17,10 +18,6 @@ const READING: [&str; 3] = ["next", "read", "done"];
 /// The verbs of `auwai workspace` and of `auwai-ledger` that act on a workspace.
 const OF_A_WORKSPACE: [&str; 4] = ["add", "remove", "survey", "fullread"];
 const OF_THE_LEDGER: [&str; 4] = ["segments", "coverage", "claim", "release"];
-
-/// Options that a command of a plan takes a policy by.
-const OF_A_POLICY: [&str; 6] =
-    ["--context-window", "--fixed-prompt", "--reserve", "--safety", "--tokenizer", "--page"];
 
 /// What was typed and is to be repeated.
 #[derive(Debug, Clone, Default)]
@@ -149,7 +146,7 @@ impl Planning {
     fn in_command(&self, command: &str) -> String {
         let words: Vec<&str> = command.split(' ').collect();
         let has = |name: &str| words.contains(&name);
-        let is_policy = OF_A_POLICY.iter().any(|name| has(name));
+        let is_policy = PolicyArgs::NAMES.iter().any(|name| has(name));
         let (verb, rest) = match words.as_slice() {
             ["auwai", "next", ..] if self.verb == "run" => {
                 return format!("auwai run{}", self.rest);

@@ -103,6 +103,16 @@ impl<R: BufRead> Reader<R> {
         parse(text).map(Some).map_err(|e| self.bad(&e))
     }
 
+    /// The same of a stream that may be cut off: with `partial` a torn line is its end, and without
+    /// it `hint` says how to have what came.
+    pub fn next_or_cut(&mut self, partial: bool, hint: &str) -> Result<Option<Record>> {
+        match self.next_record() {
+            Err(error) if error.code() != "cut-off" => Err(error),
+            Err(_) if partial => Ok(None),
+            other => other.map_err(|error| error.hint(hint)),
+        }
+    }
+
     /// An error about the line read last.
     pub fn bad(&self, what: &str) -> Error {
         let what = visible::one_line(what);

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{below, quote};
-use crate::admit::{Policy, Surroundings, Verdict};
+use crate::admit::{Policy, Rule, Surroundings, Verdict};
 use crate::error::{Error, Result};
 use crate::record::RepoPath;
 use crate::regular;
@@ -45,7 +45,8 @@ fn subtree(root: &Path, typed: &Path, policy: &Policy) -> Result<RepoPath> {
         Verdict::Beyond(link) => Err(through_link(&link, root)),
         _ if meta.is_symlink() => Err(through_link(&path, root)),
         _ if !meta.is_dir() => Err(no_folder(&path, root)),
-        Verdict::Ignored(rule) => Err(ignored(&path, root, &rule.to_string())),
+        Verdict::Ignored(_) if policy.is_reserved_folder(&path) => Err(reserved(&path)),
+        Verdict::Ignored(rule) => Err(ignored(&path, root, &rule)),
         Verdict::Nested(at) => Err(of_another(&path, &at, root)),
         Verdict::Admitted | Verdict::Closed(..) => Ok(path),
     }
@@ -92,16 +93,18 @@ fn no_folder(path: &RepoPath, root: &Path) -> Error {
     }
 }
 
-fn ignored(path: &RepoPath, root: &Path, rule: &str) -> Error {
-    let shown = path.display();
-    let error = Error::failed("ignored", format!("'{shown}' is ignored (by {rule})"));
-    match path.as_bytes().split(|b| *b == b'/').any(|name| name == b".git" || name == b".auwai") {
-        true => error.hint("nothing in it is ever read: name other folders"),
-        false => error.hint(format!(
-            "take it in by a line in '{}': `!/{shown}/`",
-            quote(&root.join(".auwai-ignore"))
-        )),
-    }
+fn ignored_by(path: &RepoPath, rule: &Rule) -> Error {
+    Error::failed("ignored", format!("'{}' is ignored (by {rule})", path.display()))
+}
+
+fn reserved(path: &RepoPath) -> Error {
+    ignored_by(path, &Rule::Builtin).hint("nothing in it is ever read: name other folders")
+}
+
+fn ignored(path: &RepoPath, root: &Path, rule: &Rule) -> Error {
+    let list = quote(&root.join(".auwai-ignore"));
+    ignored_by(path, rule)
+        .hint(format!("take it in by a line in '{list}': `!/{}/`", path.display()))
 }
 
 fn of_another(path: &RepoPath, at: &RepoPath, root: &Path) -> Error {

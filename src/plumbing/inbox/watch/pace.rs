@@ -52,6 +52,10 @@ impl Pace {
             if has_gone(output, look)? {
                 return Ok(Room::Never);
             }
+            // A slow one gets no line more while others lie there, whatever it was before.
+            if begun.elapsed() > FAST {
+                self.ahead = 0;
+            }
             look = (look * 2).min(LOOKS.1);
             lies = untaken(output).unwrap_or(0);
         }
@@ -122,6 +126,23 @@ mod tests {
         });
         assert_ne!(Pace::default().wait(to.as_fd()).unwrap(), Room::Never);
         assert_eq!(rustix::io::ioctl_fionread(&to).unwrap(), 0);
+        drop(reader.join().unwrap());
+    }
+
+    #[test]
+    fn a_reader_that_has_become_slow_takes_all_before_the_next_line() {
+        let (mut from, to) = std::io::pipe().unwrap();
+        (&to).write_all(&[b'x'; 3000]).unwrap();
+        let reader = std::thread::spawn(move || {
+            for _ in 0..2 {
+                std::thread::sleep(Duration::from_millis(200));
+                from.read_exact(&mut [0; 1500]).unwrap();
+            }
+            from
+        });
+        let mut pace = Pace { ahead: AHEAD.1 };
+        assert_eq!(pace.wait(to.as_fd()).unwrap(), Room::Now);
+        assert_eq!((rustix::io::ioctl_fionread(&to).unwrap(), pace.ahead), (0, 0));
         drop(reader.join().unwrap());
     }
 

@@ -67,11 +67,9 @@ impl<R: BufRead> Bodies<R> {
 
     /// A record; `None` where a stream was cut that may be.
     fn next_record(&mut self) -> Result<Option<Record>> {
-        match self.reader.next_record() {
-            Ok(None) if !self.partial => Err(self.reader.cut_off().hint(PARTIAL)),
-            Err(e) if e.code() != "cut-off" => Err(e),
-            Err(_) if self.partial => Ok(None),
-            other => other.map_err(|e| e.hint(PARTIAL)),
+        match self.reader.next_or_cut(self.partial, PARTIAL)? {
+            None if !self.partial => Err(self.reader.cut_off().hint(PARTIAL)),
+            record => Ok(record),
         }
     }
 
