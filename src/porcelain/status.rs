@@ -18,7 +18,7 @@ pub struct Args {}
 /// Runs the command.
 pub fn run(_: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let status = target.status(io)?;
+    let status = target.status_with_fates(io)?;
     if common.json {
         return record::write(io.out, &status);
     }
@@ -60,9 +60,9 @@ fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
     for watched in &status.watched {
         super::line(io, &watching(watched))?;
     }
-    if !status.fates.is_empty() {
-        let paths = status.fates.values().sum();
-        super::line(io, &format!("{}: {}", count(paths, "path"), fates(&status.fates)))?;
+    if let Some(counted) = status.fates.as_ref().filter(|counted| !counted.is_empty()) {
+        let paths = counted.values().sum();
+        super::line(io, &format!("{}: {}", count(paths, "path"), fates(counted)))?;
     }
     Ok(())
 }

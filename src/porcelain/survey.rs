@@ -57,7 +57,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     scan_all(target.members(), args.plan.tokenizer(), common, io)?;
     let seen = Seen::of(args.depth, &target, common, io)?;
     let forecast = forecast(args, &target, common, io)?;
-    let status = target.status(io)?;
+    let status = target.status_with_fates(io)?;
     if common.json {
         if let Some(survey) = forecast.survey(&seen) {
             record::write(io.out, &survey)?;
@@ -67,7 +67,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     super::line(io, &target.title())?;
     target.bounds().map_or(Ok(()), |bounds| super::line(io, &bounds))?;
     tell(&seen.tree, io)?;
-    super::line(io, &format!("paths: {}", fates(&status.fates)))?;
+    super::line(io, &format!("paths: {}", fates(status.fates.iter().flatten())))?;
     nested::tell(&seen.nested, &target, io)?;
     seen.found.tell(io)?;
     forecast.tell(&seen, io)?;

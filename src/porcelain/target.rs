@@ -104,8 +104,13 @@ impl Target {
         (!scope.is_empty()).then(|| format!("bounded to {}", scope.join(", ")))
     }
 
-    /// Where the full read stands.
+    /// Where the full read stands, but for the paths by fate.
     pub fn status(&self, io: &mut Io<'_>) -> Result<Status> {
+        status_of(Pipeline::start(&[self.ledger("status").arg("--no-fates")], io)?, io)
+    }
+
+    /// The same with the paths by fate, which are counted over the whole index.
+    pub fn status_with_fates(&self, io: &mut Io<'_>) -> Result<Status> {
         status_of(Pipeline::start(&[self.ledger("status")], io)?, io)
     }
 

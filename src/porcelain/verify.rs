@@ -223,8 +223,10 @@ fn tell(answer: &Answer, target: &Target, common: &Common, io: &mut Io<'_>) -> R
     let status = &answer.status;
     super::line(io, &sums(answer))?;
     target.bounds().map_or(Ok(()), |bounds| super::line(io, &bounds))?;
-    super::line(io, &format!("paths: {}", fates(&status.fates)))?;
-    match status.fates.contains_key(Fate::Repository.as_str()) {
+    super::line(io, &format!("paths: {}", fates(status.fates.iter().flatten())))?;
+    let counted =
+        |fate: Fate| status.fates.as_ref().is_some_and(|it| it.contains_key(fate.as_str()));
+    match counted(Fate::Repository) {
         true => nested::tell(&nested::all(target, common, io)?, target, io),
         false => Ok(()),
     }

@@ -64,7 +64,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
         segment.chunks[0].repo = format!("r{c}");
         let status = Status {
             plan: some(&a),
-            fates: BTreeMap::from([(b.clone(), 1), (c.clone(), 2)]),
+            fates: Some(BTreeMap::from([(b.clone(), 1), (c.clone(), 2)])),
             active: vec![Holder {
                 reader: c.clone(),
                 segment: SegmentId(d.clone()),

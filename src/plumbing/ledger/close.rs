@@ -4,24 +4,23 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::Ledger;
-use super::status::{self, Fates};
+use super::status;
 use super::target::{ActingOptions, owner};
-use crate::cli::{Io, Tool};
+use crate::cli::Io;
 use crate::counted::{count, thousands};
 use crate::delivery::reader_has_gone;
 use crate::error::{Error, Result};
 use crate::record::SegmentId;
 use crate::store::coverage::Coverage;
 use crate::visible::quote;
-use crate::workspace::Workspace;
 
 /// Close a segment
 ///
 /// Refused, with exit status 1, until every chunk of it is read; the synthesis, until every read
 /// segment is done. The finding is kept with the segment and appended to findings.md. The same
 /// again changes nothing; another finding for a segment that has one is refused. Without --summary
-/// and --file there is no finding, and one may be added later. Prints the `status` record.
+/// and --file there is no finding, and one may be added later. Prints the `status` record,
+/// without the paths by fate.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -58,17 +57,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     // The segment may be done although its finding could not be appended.
     super::warn_export(coverage.export_if_small(owner(&workspace)), io);
     closed?;
-    let fates = fates(&workspace, io);
-    status::print(&coverage, &workspace, fates, io)
-}
-
-/// The paths by fate, which are not what was asked for: the segment is done whatever the ledgers of
-/// the repositories are like.
-fn fates(workspace: &Workspace, io: &mut Io<'_>) -> Fates {
-    status::fates(workspace).unwrap_or_else(|error| {
-        io.say(Ledger::NAME, &format!("the paths are not counted: {error}"));
-        Fates::new()
-    })
+    // The paths by fate are not what was asked for, and take a look at each.
+    status::print(&coverage, &workspace, None, io)
 }
 
 fn segment(named: Option<String>, coverage: &Coverage, reader: &str) -> Result<SegmentId> {

@@ -26,6 +26,9 @@ pub struct Args {
     target: FullReadOptions,
     #[command(flatten)]
     repos: Repos,
+    /// Leave out the paths by fate, for which each path of the index is looked at
+    #[arg(long)]
+    no_fates: bool,
 }
 
 /// Runs the verb.
@@ -35,20 +38,26 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     }
     let workspace = args.target.workspace(io.world)?;
     let Some(coverage) = Coverage::find(&workspace.fullread_dir())? else {
-        let status = Status { fates: fates(&workspace)?, ..known(&workspace) };
+        let status = Status { fates: args.fates(&workspace)?, ..known(&workspace) };
         return record::write(io.out, &status);
     };
-    print(&coverage, &workspace, fates(&workspace)?, io)?;
+    print(&coverage, &workspace, args.fates(&workspace)?, io)?;
     let exported = coverage.export_if_stale(owner(&workspace), (io.world.now)());
     super::warn_export(exported, io);
     Ok(())
 }
 
-/// Prints the record of an open ledger.
+impl Args {
+    fn fates(&self, workspace: &Workspace) -> Result<Option<Fates>> {
+        if self.no_fates { Ok(None) } else { fates(workspace).map(Some) }
+    }
+}
+
+/// Prints the record of an open ledger, with the paths by fate where they were counted.
 pub(super) fn print(
     coverage: &Coverage,
     workspace: &Workspace,
-    fates: Fates,
+    fates: Option<Fates>,
     io: &mut Io<'_>,
 ) -> Result<()> {
     let counters = coverage.counters()?;
@@ -92,18 +101,24 @@ fn watched(source: &Source) -> Option<Watched> {
 }
 
 /// How many paths have a fate.
-pub(super) type Fates = BTreeMap<String, u64>;
+type Fates = BTreeMap<String, u64>;
 
 /// The paths by fate, over the members that are there and indexed.
-pub(super) fn fates(workspace: &Workspace) -> Result<Fates> {
+fn fates(workspace: &Workspace) -> Result<Fates> {
     let mut fates = Fates::new();
     for member in workspace.members() {
         let Some(ledger) = indexed(member, workspace.trust())? else { continue };
-        for (fate, totals) in ledger.totals()? {
-            *fates.entry(fate.as_str().to_string()).or_default() += totals.files;
-        }
+        add(&ledger, &mut fates)?;
     }
     Ok(fates)
+}
+
+/// Adds the paths of one index.
+pub(super) fn add(ledger: &Ledger, fates: &mut Fates) -> Result<()> {
+    for (fate, totals) in ledger.totals()? {
+        *fates.entry(fate.as_str().to_string()).or_default() += totals.files;
+    }
+    Ok(())
 }
 
 /// A member's ledger, if it is where it was and has been indexed.
@@ -120,8 +135,8 @@ fn of_repositories(args: &Args, io: &mut Io<'_>) -> Result<()> {
         let source = Source::named(repo, &terms, io.world)?;
         let ledger = source.ledger()?;
         let (chunks, tokens) = read(&ledger)?;
-        let fates = ledger.totals()?.into_iter();
-        let fates = fates.map(|(fate, totals)| (fate.as_str().to_string(), totals.files)).collect();
+        let mut fates = (!args.no_fates).then(Fates::new);
+        fates.as_mut().map_or(Ok(()), |fates| add(&ledger, fates))?;
         let watched = watched(&source).into_iter().collect();
         let status = Status { chunks, tokens, fates, watched, ..Status::default() };
         record::write(io.out, &source.record(&ledger)?)?;

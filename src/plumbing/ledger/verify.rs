@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::reading::{Reading, ReadingOptions};
 use super::scan::{How, scan};
 use super::source::Source;
+use super::status;
 use crate::cli::{Io, Verdict};
 use crate::counted::{agree, count};
 use crate::error::{Error, Result, no_plan};
@@ -87,9 +88,7 @@ impl<'a> Check<'a> {
     fn repository(&mut self, source: &Source, io: &mut Io<'_>) -> Result<()> {
         let ledger = source.ledger()?;
         record::write(io.out, &source.record(&ledger)?)?;
-        for (fate, totals) in ledger.totals()? {
-            *self.status.fates.entry(fate.as_str().to_string()).or_default() += totals.files;
-        }
+        status::add(&ledger, self.status.fates.get_or_insert_default())?;
         let mut plan = self.plan(source, &ledger)?;
         ledger.each_file(|row| self.file(source, &ledger, &row, &mut plan, io))?;
         self.left_over(&source.name, Some(&ledger), &plan, io)

@@ -146,8 +146,10 @@ pub struct Status {
     pub chunks: Done,
     /// The tokens of those chunks as shown.
     pub tokens: Done,
-    /// Paths by fate, over all repositories; fates that have none are left out.
-    pub fates: std::collections::BTreeMap<String, u64>,
+    /// Paths by fate, over all repositories; fates that have none are left out. Absent where they were
+    /// not counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub fates: Option<std::collections::BTreeMap<String, u64>>,
     /// What the plan was made under.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub policy: Option<Policy>,
