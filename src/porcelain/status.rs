@@ -18,7 +18,7 @@ pub struct Args {}
 /// Runs the command.
 pub fn run(_: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
-    let status = target.status_with_fates(io)?;
+    let status = target.whole_status(io)?;
     if common.json {
         return record::write(io.out, &status);
     }

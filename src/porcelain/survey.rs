@@ -57,7 +57,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     scan_all(target.members(), args.plan.tokenizer(), common, io)?;
     let seen = Seen::of(args.depth, &target, common, io)?;
     let forecast = forecast(args, &target, common, io)?;
-    let status = target.status_with_fates(io)?;
+    let status = target.whole_status(io)?;
     if common.json {
         if let Some(survey) = forecast.survey(&seen) {
             record::write(io.out, &survey)?;

@@ -106,11 +106,12 @@ impl Target {
 
     /// Where the full read stands, but for the paths by fate.
     pub fn status(&self, io: &mut Io<'_>) -> Result<Status> {
-        status_of(Pipeline::start(&[self.ledger("status").arg("--no-fates")], io)?, io)
+        status_of(Pipeline::start(&[self.ledger("status").arg("--brief")], io)?, io)
     }
 
-    /// The same with the paths by fate, which are counted over the whole index.
-    pub fn status_with_fates(&self, io: &mut Io<'_>) -> Result<Status> {
+    /// The same with the paths by fate, which are counted over the whole index; it brings
+    /// `fullread.json` up to date.
+    pub fn whole_status(&self, io: &mut Io<'_>) -> Result<Status> {
         status_of(Pipeline::start(&[self.ledger("status")], io)?, io)
     }
 

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::not_text;
 use super::source::Source;
-use super::target::{Repos, StateOption, WorkspaceOption};
-use crate::cli::World;
+use super::target::{Repos, StateOption, WorkspaceOption, owner};
+use crate::cli::{Io, World};
 use crate::error::{Error, Result, no_plan};
 use crate::record::{ChunkId, RepoPath, Segment, SegmentId};
 use crate::store::coverage::Coverage;
@@ -37,7 +37,7 @@ pub struct ReadingOptions {
 pub struct Reading {
     sources: Vec<Source>,
     coverage: Option<Coverage>,
-    workspace: bool,
+    workspace: Option<Workspace>,
 }
 
 /// A chunk that somebody wants to see.
@@ -112,7 +112,7 @@ impl Reading {
                 let mut sources = repos.repos.iter().map(one).collect::<Result<Vec<_>>>()?;
                 sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
                 refuse_twice(&sources)?;
-                Ok(Reading { sources, coverage: None, workspace: false })
+                Ok(Reading { sources, coverage: None, workspace: None })
             }
             _ => {
                 Err(Error::usage("name repositories with --repo, or a workspace with --workspace")
@@ -128,7 +128,7 @@ impl Reading {
         let source = |member| Source::member(member, workspace.trust());
         let mut sources = workspace.members().iter().map(source).collect::<Result<Vec<_>>>()?;
         sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
-        Ok(Reading { sources, coverage, workspace: true })
+        Ok(Reading { sources, coverage, workspace: Some(workspace) })
     }
 
     /// The repositories, by name.
@@ -138,7 +138,15 @@ impl Reading {
 
     /// Whether they are a workspace's.
     pub fn is_workspace(&self) -> bool {
-        self.workspace
+        self.workspace.is_some()
+    }
+
+    /// Writes `fullread.json` anew where there is a plan and it is old.
+    pub fn export(&self, io: &mut Io<'_>) {
+        if let (Some(workspace), Some(coverage)) = (&self.workspace, &self.coverage) {
+            let exported = coverage.export_if_stale(owner(workspace), (io.world.now)());
+            super::warn_export(exported, io);
+        }
     }
 
     /// The coverage ledger of a workspace that has a plan.
@@ -150,7 +158,7 @@ impl Reading {
     pub fn complete(&self, source: &Source, ledger: &Ledger) -> Result<Complete> {
         Ok(Complete(match &self.coverage {
             Some(coverage) => coverage.complete(&source.name)?,
-            None if self.workspace => HashMap::new(),
+            None if self.is_workspace() => HashMap::new(),
             None => ledger.read_ids()?.into_iter().map(|id| (id, None)).collect(),
         }))
     }
@@ -253,7 +261,7 @@ impl Reading {
         }
         let repos =
             self.sources.iter().map(|it| format!(" --repo {}={}", it.name, it.shown_root()));
-        let list = match self.workspace {
+        let list = match self.is_workspace() {
             true => "coverage".to_string(),
             false => format!("chunks{}", repos.collect::<String>()),
         };

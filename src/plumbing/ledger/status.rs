@@ -26,9 +26,9 @@ pub struct Args {
     target: FullReadOptions,
     #[command(flatten)]
     repos: Repos,
-    /// Leave out the paths by fate, for which each path of the index is looked at
+    /// Leave out the paths by fate, for which the whole index is looked at, and write no fullread.json
     #[arg(long)]
-    no_fates: bool,
+    brief: bool,
 }
 
 /// Runs the verb.
@@ -42,14 +42,16 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         return record::write(io.out, &status);
     };
     print(&coverage, &workspace, args.fates(&workspace)?, io)?;
-    let exported = coverage.export_if_stale(owner(&workspace), (io.world.now)());
-    super::warn_export(exported, io);
+    if !args.brief {
+        let exported = coverage.export_if_stale(owner(&workspace), (io.world.now)());
+        super::warn_export(exported, io);
+    }
     Ok(())
 }
 
 impl Args {
     fn fates(&self, workspace: &Workspace) -> Result<Option<Fates>> {
-        if self.no_fates { Ok(None) } else { fates(workspace).map(Some) }
+        if self.brief { Ok(None) } else { fates(workspace).map(Some) }
     }
 }
 
@@ -135,7 +137,7 @@ fn of_repositories(args: &Args, io: &mut Io<'_>) -> Result<()> {
         let source = Source::named(repo, &terms, io.world)?;
         let ledger = source.ledger()?;
         let (chunks, tokens) = read(&ledger)?;
-        let mut fates = (!args.no_fates).then(Fates::new);
+        let mut fates = (!args.brief).then(Fates::new);
         fates.as_mut().map_or(Ok(()), |fates| add(&ledger, fates))?;
         let watched = watched(&source).into_iter().collect();
         let status = Status { chunks, tokens, fates, watched, ..Status::default() };

@@ -50,9 +50,11 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         check.repository(source, io)?;
     }
     check.removed(io)?;
-    record::write(io.out, &check.status)?;
-    record::write(io.out, &End { of: "unread".into(), count: check.rows })?;
-    match check.rows {
+    let (status, rows) = (check.status, check.rows);
+    record::write(io.out, &status)?;
+    record::write(io.out, &End { of: "unread".into(), count: rows })?;
+    reading.export(io);
+    match rows {
         0 => Ok(()),
         rows => {
             let (parts, are) = (count(rows, "part"), agree(rows, "is", "are"));
