@@ -88,6 +88,11 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
+/// ` within A, B`, for a message about a part; nothing where no folders bound it.
+pub fn within(folders: &[String]) -> String {
+    if folders.is_empty() { String::new() } else { format!(" within {}", folders.join(", ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

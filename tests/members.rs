@@ -2,5 +2,6 @@
 //! says of it.
 
 mod nested;
+mod parts;
 mod scopes;
 mod survey;

@@ -138,7 +138,7 @@ impl Follower {
         {
             return Ok(true);
         }
-        let was_clean = ledger.meta("dirty")?.as_deref() == Some("false");
+        let was_clean = ledger.meta_of_part("dirty")?.as_deref() == Some("false");
         if was_clean && !self.recompare {
             return Ok(false);
         }

@@ -12,7 +12,7 @@ use crate::admit::Policy;
 use crate::beneath::Root;
 use crate::error::{Error, Result};
 use crate::record::{Progress, Sync, SyncMode};
-use crate::store::ledger::{Ledger, Turn};
+use crate::store::ledger::{Extent, Ledger, Turn};
 use crate::text::{CHUNKER_VERSION, Tokenizer};
 use crate::visible::quote_path;
 use crate::walk;
@@ -73,12 +73,9 @@ fn settle_tokenizer(ledger: &mut Ledger, asked: Option<Tokenizer>) -> Result<(To
     let last = noted.as_deref().and_then(|name| name.parse().ok());
     let (tokenizer, chunker) = (asked.or(last).unwrap_or_default(), CHUNKER_VERSION.to_string());
     let same = last == Some(tokenizer) && ledger.meta("chunker")?.as_deref() == Some(&chunker);
-    let cut_off = ledger.meta("anew")?.as_deref() == Some("1");
-    let anew = noted.is_some() && (cut_off || !same);
+    let anew = noted.is_some() && (!same || ledger.is_half_anew()?);
     if noted.is_none() || anew {
-        let flag = if anew { "1" } else { "0" };
-        let facts = [("tokenizer", tokenizer.as_str()), ("chunker", &chunker), ("anew", flag)];
-        ledger.set_meta(&facts)?;
+        ledger.begin_cutting(tokenizer.as_str(), &chunker, anew)?;
     }
     Ok((tokenizer, anew))
 }
@@ -89,10 +86,9 @@ pub fn settled_tokenizer(ledger: &Ledger) -> Result<Tokenizer> {
     Ok(noted.as_deref().and_then(|name| name.parse().ok()).unwrap_or_default())
 }
 
-/// Whether the ledger holds a finished scan, cut by the rules of this version.
+/// Whether the ledger knows all that is looked at, cut by the rules of this version.
 pub fn is_whole(ledger: &Ledger) -> Result<bool> {
     let chunker = ledger.meta("chunker")?;
-    Ok(ledger.meta("scanned")?.is_some()
-        && ledger.meta("anew")?.as_deref() != Some("1")
+    Ok(ledger.extent()? == Extent::Known
         && chunker.is_some_and(|noted| noted == CHUNKER_VERSION.to_string()))
 }

@@ -6,7 +6,7 @@ use super::scan::Options;
 use crate::admit::Policy;
 use crate::error::Result;
 use crate::record::{Progress, RepoPath, Sync, SyncMode};
-use crate::store::ledger::{Batch, Changes, Ledger, RowId};
+use crate::store::ledger::{Batch, Changes, Extent, Ledger, RowId};
 use crate::text::chunk_id;
 
 /// How many files a transaction takes, and how many chunks: they bound the write-ahead log, the
@@ -106,11 +106,13 @@ impl<'a> Writer<'a> {
     pub fn finish(self, mode: SyncMode, options: &Options<'_>) -> Result<Sync> {
         // Also when nothing has changed: the last scan may have been killed before this.
         let kept_reads = self.ledger.move_reads(options.at)?;
-        let news = self.sum != Changes::default() || self.ledger.meta("scanned")?.is_none();
-        if news {
-            self.ledger.set_meta(&[("scanned", options.at), ("anew", "0")])?;
+        let full = mode == SyncMode::Full;
+        let news = self.sum != Changes::default() || full && self.ledger.extent()? != Extent::Known;
+        if news && full {
+            self.ledger.end_scan(options.at)?;
         }
-        if self.roomy || news && mode == SyncMode::Full {
+        self.ledger.keep_fingerprint()?;
+        if self.roomy || news && full {
             self.ledger.checkpoint()?;
         }
         Ok(Sync {
@@ -137,10 +139,12 @@ pub fn note_git(
     dirty: bool,
 ) -> Result<()> {
     let dirty = if policy.in_git() { dirty.to_string() } else { String::new() };
-    for (key, value) in [("head", head.unwrap_or_default()), ("dirty", dirty.as_str())] {
-        if ledger.meta(key)?.as_deref() != Some(value) {
-            ledger.set_meta(&[(key, value)])?;
-        }
+    let head = head.unwrap_or_default();
+    if ledger.meta("head")?.as_deref() != Some(head) {
+        ledger.set_meta(&[("head", head)])?;
     }
-    Ok(())
+    match ledger.meta_of_part("dirty")?.as_deref() == Some(&dirty) {
+        true => Ok(()),
+        false => ledger.set_meta_of_part("dirty", &dirty),
+    }
 }

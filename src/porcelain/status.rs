@@ -8,6 +8,7 @@ use crate::cli::Io;
 use crate::counted::{count, thousands};
 use crate::error::Result;
 use crate::record::{self, Status, Watched};
+use crate::visible::within;
 
 /// Say where the full read stands
 ///
@@ -81,7 +82,8 @@ fn pending(status: &Status) -> String {
 /// What keeps a repository's index, in a line.
 fn watching(watched: &Watched) -> String {
     let Watched { repo, pid, since, .. } = watched;
-    let mut line = format!("{repo} is watched since {since} by process {pid}");
+    let within = within(&watched.only);
+    let mut line = format!("{repo} is watched{within} since {since} by process {pid}");
     if let Some(backend) = watched.backend {
         let folders = count(watched.watches, "folder");
         line += &format!(": {}, {folders}", backend.as_str());

@@ -34,7 +34,7 @@ impl Target {
     /// `no-repositories` for a workspace that is still empty; else as [`Target::open`].
     pub fn resolve(common: &Common, io: &mut Io<'_>) -> Result<Target> {
         let target = Self::open(common, io)?;
-        some_members(&target.workspace)?;
+        target.workspace.some_members()?;
         Ok(target)
     }
 
@@ -179,16 +179,6 @@ fn around(terms: &Terms, io: &mut Io<'_>) -> Result<Workspace> {
     Ok(workspace)
 }
 
-/// The repositories of a workspace that has some.
-fn some_members(workspace: &Workspace) -> Result<&[Member]> {
-    let (name, members) = (workspace.name(), workspace.members());
-    if !members.is_empty() {
-        return Ok(members);
-    }
-    Err(Error::failed("no-repositories", format!("workspace '{name}' has no repositories"))
-        .hint(format!("add one: `auwai workspace add PATH -W {name}`")))
-}
-
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -203,7 +193,8 @@ pub fn repositories(named: &[NamedRepo], common: &Common, io: &mut Io<'_>) -> Re
     if named.is_empty()
         && let Some(workspace) = workspace_alone(&cwd, &terms)?
     {
-        return some_members(&workspace).map(<[Member]>::to_vec);
+        workspace.some_members()?;
+        return Ok(workspace.members().to_vec());
     }
     let one = |path: &Path, name: Option<&str>| {
         Workspace::of_repo(path, name, &terms).map(|one| one.members().to_vec())

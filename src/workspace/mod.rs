@@ -190,6 +190,22 @@ impl Workspace {
         &self.members
     }
 
+    /// Makes sure that it has repositories.
+    ///
+    /// # Errors
+    /// `no-repositories` for one that is still empty.
+    pub fn some_members(&self) -> Result<()> {
+        let name = &self.name;
+        match self.members.is_empty() {
+            true => Err(Error::failed(
+                "no-repositories",
+                format!("workspace '{name}' has no repositories"),
+            )
+            .hint(format!("add one: `auwai workspace add PATH -W {name}`"))),
+            false => Ok(()),
+        }
+    }
+
     /// The repository of this name.
     ///
     /// # Errors

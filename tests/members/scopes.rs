@@ -192,14 +192,15 @@ fn a_watcher_of_a_repository_keeps_all_of_it_and_one_of_a_workspace_what_counts(
     site.ok(&["workspace", "remove", "lib"]);
     fs::rename(site.work("core"), site.work("r")).unwrap();
     site.ok(&["workspace", "add", "r", "--as", "core", "--only", "docs"]);
-    let indexed = || files(&site, "auwai-ledger chunks --repo core=r");
+    let indexed = |of: &str| files(&site, &format!("auwai-ledger chunks {of}"));
     {
         let mut bounded = site.start(&["watch", "-W", "demo"]);
         wait_until("the index", || indexed_if_any(&site) == 1);
         site.write("r/src/new.rs", "new\n");
         site.write("r/docs/new.md", "new\n");
         site.ok(&["watch", "-W", "demo", "--sync"]);
-        assert_eq!(indexed(), ["core:docs/c.md", "core:docs/new.md"].map(String::from).into());
+        let docs = ["core:docs/c.md", "core:docs/new.md"].map(String::from).into();
+        assert_eq!(indexed("-W demo"), docs);
         bounded.kill().unwrap();
         bounded.wait().unwrap();
     }
@@ -208,12 +209,11 @@ fn a_watcher_of_a_repository_keeps_all_of_it_and_one_of_a_workspace_what_counts(
     site.ok(&["watch", "--repo", "r", "--sync"]);
     let all: BTreeSet<String> =
         by_git(&site, "r", &[]).iter().map(|path| path.replacen("r:", "core:", 1)).collect();
-    assert_eq!(indexed(), all);
+    assert_eq!(indexed("--repo core=r"), all);
 }
 
 fn indexed_if_any(site: &Site) -> usize {
-    let told = site.sh("auwai-ledger files --repo core=r --fate text 2> none.txt");
-    told.text().matches("\"type\":\"file\"").count()
+    files(site, "auwai-ledger chunks -W demo 2> none.txt").len()
 }
 
 #[test]

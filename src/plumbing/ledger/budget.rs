@@ -22,15 +22,16 @@ pub(super) fn check(segment: &Segment, policy: &Policy, parts: &[Part]) -> Resul
     }
     match exact(policy, parts)?.filter(|tokens| *tokens > budget) {
         None => Ok(()),
-        Some(tokens) => Err(over(segment, tokens, budget)),
+        Some(tokens) => Err(over(segment, tokens, is_all(segment, parts), budget)),
     }
 }
 
 /// What is printed, by the sums that are kept alone: what was planned, with the lines as they are
-/// numbered now. `None` where there may be more frames than were planned. A tokenizer is not loaded
+/// numbered now. `None` where the frames may be others than were planned. A tokenizer is not loaded
 /// for this, which would take longer than all else.
 fn as_planned(segment: &Segment, parts: &[Part]) -> Option<Tokens> {
-    if segment.chunk_tokens.len() != segment.chunks.len() || runs(parts) > segment.files.len() {
+    let known = segment.chunk_tokens.len() == segment.chunks.len();
+    if !known || !is_all(segment, parts) || runs(parts) > segment.files.len() {
         return None;
     }
     let planned: Tokens = segment.chunk_tokens.iter().copied().sum();
@@ -38,6 +39,11 @@ fn as_planned(segment: &Segment, parts: &[Part]) -> Option<Tokens> {
     let now = parts.iter().flat_map(|(_, wanted)| here(wanted));
     let now: u64 = now.map(|here| shown_tokens(here.cut.tokens, here.cut.lines)).sum();
     Some(Tokens(frames + now))
+}
+
+/// Whether all of the segment is shown.
+fn is_all(segment: &Segment, parts: &[Part]) -> bool {
+    parts.iter().map(|(_, wanted)| here(wanted).count()).sum::<usize>() == segment.chunks.len()
 }
 
 /// How many runs of chunks without a gap there are.
@@ -84,13 +90,16 @@ fn counted(repo: &str, ledger: &Ledger, wanted: &[Wanted]) -> Result<Vec<Chunk>>
     Ok(chunks)
 }
 
-fn over(segment: &Segment, tokens: Tokens, budget: Tokens) -> Error {
+fn over(segment: &Segment, tokens: Tokens, all: bool, budget: Tokens) -> Error {
     let id = &segment.id;
     let (tokens, budget) = (count(tokens.0, "token"), thousands(budget.0));
+    let what = if all { "" } else { "what is left of " };
     let message =
-        format!("segment '{id}' has outgrown its budget: {tokens} as printed, of {budget}");
+        format!("{what}segment '{id}' has outgrown its budget: {tokens} as printed, of {budget}");
     let error = Error::failed("over-budget", message);
     let error = match segment.status {
+        // With what was read already in between there are fewer frames.
+        _ if !all => error.hint(format!("print all of it: `auwai read --segment {id}`")),
         SegmentStatus::Done => error,
         SegmentStatus::Pending => error.hint("let the plan divide it anew: `auwai replan`"),
         SegmentStatus::Active => error

@@ -136,6 +136,14 @@ impl Reading {
         &self.sources
     }
 
+    /// Makes sure that there is something to ask about.
+    ///
+    /// # Errors
+    /// `no-repositories` for a workspace that is still empty.
+    pub fn some(&self) -> Result<()> {
+        self.workspace.as_ref().map_or(Ok(()), Workspace::some_members)
+    }
+
     /// Whether they are a workspace's.
     pub fn is_workspace(&self) -> bool {
         self.workspace.is_some()

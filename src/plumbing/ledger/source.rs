@@ -55,11 +55,13 @@ impl Source {
     /// A repository of a workspace.
     ///
     /// # Errors
-    /// `gone` when it is not where it was; as [`Source::check_state`].
+    /// `gone` when it, or a folder that it is bounded to, is not where it was; as [`Source::check_state`].
     pub fn member(member: &Member, trust: Trust) -> Result<Source> {
+        let root = member.root()?.to_owned();
+        member.check_bounds()?;
         let source = Source {
             name: member.name.clone(),
-            root: member.root()?.to_owned(),
+            root,
             only: member.only.clone(),
             state: member.state(),
             trust,
@@ -95,13 +97,10 @@ impl Source {
         RepoPath::new(below(&self.root, path)?.as_os_str().as_bytes())
     }
 
-    /// Opens the ledger of a repository that has been scanned to its end at least once.
+    /// Opens the ledger of a repository that has been scanned to its end at least once, as far as it
+    /// is looked at.
     pub fn ledger(&self) -> Result<Ledger> {
-        let ledger = Ledger::open(&self.state.ledger(), &self.root)?.bounded(&self.only);
-        match ledger.meta("scanned")? {
-            Some(_) => Ok(ledger),
-            None => Err(Ledger::not_indexed(&self.root)),
-        }
+        Ledger::open(&self.state.ledger(), &self.root)?.bounded(&self.only).indexed(&self.root)
     }
 
     /// The same, where it may not have been scanned yet.
@@ -143,10 +142,11 @@ impl Source {
 
     /// The record that opens its part of a stream, with the state of git at the last scan.
     pub fn record(&self, ledger: &Ledger) -> Result<Repo> {
-        let known = |key| Ok(ledger.meta(key)?.filter(|value| !value.is_empty()));
+        let told = |value: Option<String>| value.filter(|value| !value.is_empty());
+        let known = |key| ledger.meta(key).map(told);
         Ok(Repo {
             head: known("head")?,
-            dirty: known("dirty")?.map(|dirty| dirty == "true"),
+            dirty: told(ledger.meta_of_part("dirty")?).map(|dirty| dirty == "true"),
             tokenizer: known("tokenizer")?,
             fingerprint: Some(ledger.fingerprint()?),
             ..Repo::at(&self.name, &self.root)

@@ -88,10 +88,12 @@ fn known(workspace: &Workspace) -> Status {
 /// The process that keeps a repository's index, if one does.
 fn watched(source: &Source) -> Option<Watched> {
     let state = Place::of(&source.state).live()?;
+    let only = state.folders();
     let (batch, batch_at) = state.last_batch.map(|last| (last.n, last.at)).unzip();
     Some(Watched {
         repo: source.name.clone(),
         pid: state.pid.into(),
+        only,
         since: state.started,
         backend: state.backend,
         batch,

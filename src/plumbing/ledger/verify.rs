@@ -39,6 +39,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let mut out = Verdict(&mut *io.out);
     let io = &mut Io { input: &mut *io.input, out: &mut out, err: &mut *io.err, world: io.world };
     let reading = Reading::open(&args.of, io.world)?;
+    reading.some()?;
     if !(args.planned || args.no_scan) {
         let how = How { tokenizer: None, threads: io.world.threads, progress: args.progress };
         for source in reading.sources() {
@@ -209,8 +210,10 @@ impl<'a> Check<'a> {
         let Some(coverage) = self.reading.coverage() else { return Ok(()) };
         let mut rows = BTreeMap::new();
         for (id, planned) in plan.iter().filter(|(_, planned)| !planned.complete) {
-            let bytes = coverage.planned_path(repo, *id)?;
-            if let Some(path) = RepoPath::new(bytes) {
+            // What a replan has taken out of the plan meanwhile is not missed any more: what came in
+            // its place is in the index, where the plan of before did not have it.
+            let path = coverage.planned_path(repo, *id)?;
+            if let Some(path) = path.and_then(RepoPath::new) {
                 rows.insert((path.to_key(), planned.seq, *id), (path, *planned));
             }
         }

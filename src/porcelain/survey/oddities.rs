@@ -76,12 +76,13 @@ impl Oddities {
 
     fn end_line(&mut self) {
         let Some(Line { first, bytes, tokens }) = self.line.take() else { return };
-        let place =
-            Place { repo: &first.repo, path: (&first.path, first.path_b64.as_ref()), size: bytes };
+        let place = Place {
+            repo: &first.repo,
+            path: (&first.path, first.path_b64.as_ref()),
+            line: Some(first.lines.first),
+            size: bytes,
+        };
         let group = self.add(OddityKind::LongLine, None, place, Some(bytes), Some(tokens));
-        if group.size == bytes {
-            group.oddity.line = Some(first.lines.first);
-        }
         group.oddity.bytes = Some(group.size);
     }
 
@@ -119,13 +120,14 @@ impl Oddities {
 struct Place<'a> {
     repo: &'a str,
     path: (&'a String, Option<&'a String>),
+    line: Option<u64>,
     size: u64,
 }
 
 impl<'a> Place<'a> {
     fn of(file: &'a File) -> Place<'a> {
         let size = file.tokens.map(|tokens| tokens.0).or(file.size).unwrap_or_default();
-        Place { repo: &file.repo, path: (&file.path, file.path_b64.as_ref()), size }
+        Place { repo: &file.repo, path: (&file.path, file.path_b64.as_ref()), line: None, size }
     }
 }
 
@@ -179,6 +181,7 @@ impl Group {
         if oddity.files == 1 || place.size > self.size {
             (oddity.repo, oddity.path) = (place.repo.to_string(), path.clone());
             oddity.path_b64 = path_b64.cloned();
+            oddity.line = place.line;
         }
         self.size = self.size.max(place.size);
         let sum = |a: Option<u64>, b: Option<u64>| b.map(|b| a.unwrap_or_default() + b).or(a);

@@ -171,6 +171,10 @@ pub struct Watched {
     pub repo: String,
     /// The process.
     pub pid: u64,
+    /// The folders that it keeps, where it does not keep all; quoted as git quotes a path where they are
+    /// not plain UTF-8.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub only: Vec<String>,
     /// Since when.
     pub since: String,
     /// How it watches; absent until the watcher has told.

@@ -4,16 +4,69 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use super::Ledger;
+use super::apply::half;
+use super::cuts::unpack;
+use super::{Ledger, View};
 use crate::error::Result;
 use crate::record::ChunkId;
 use crate::store::db::Work;
 
 impl Ledger {
-    /// The fingerprint of the chunks, in hex.
+    /// The fingerprint of the chunks that are looked at, in hex.
     pub fn fingerprint(&self) -> Result<String> {
-        Ok(format!("{:016x}", self.db.moment(of)?))
+        Ok(format!("{:016x}", self.db.moment(|c| of_part(c, &self.view))?))
     }
+
+    /// Keeps that of a part, which takes a look at each of its files.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn keep_fingerprint(&mut self) -> Result<()> {
+        if self.view.is_whole() {
+            return Ok(());
+        }
+        let view = self.view.clone();
+        let now = self.db.moment(|c| Ok(pair(of(c)?, of_part(c, &view)?)))?;
+        match self.meta_of_part(KEY)?.as_ref() == Some(&now) {
+            true => Ok(()),
+            false => self.set_meta_of_part(KEY, &now),
+        }
+    }
+}
+
+/// The name of the fact; of a part, it holds that of all, for which it was counted, and its own.
+const KEY: &str = "fingerprint";
+
+fn pair(all: u64, part: u64) -> String {
+    format!("{all:016x} {part:016x}")
+}
+
+/// The fingerprint of a part: as it was kept while all is as it was then, else counted.
+fn of_part(c: &Connection, view: &View) -> Work<u64> {
+    let all = of(c)?;
+    if view.is_whole() {
+        return Ok(all);
+    }
+    let mut query = c.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+    let kept: Option<String> = query.query_row([view.key(KEY)], |row| row.get(0)).optional()?;
+    let kept = kept.as_deref().and_then(|kept| kept.strip_prefix(&format!("{all:016x} ")));
+    match kept.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
+        Some(kept) => Ok(kept),
+        None => counted_in(c, view),
+    }
+}
+
+fn counted_in(c: &Connection, view: &View) -> Work<u64> {
+    let mut query = c.prepare("SELECT key, packed FROM files JOIN cuts ON cuts.file = files.id")?;
+    let mut rows = query.query([])?;
+    let mut part = 0;
+    while let Some(row) = rows.next()? {
+        if view.has(row.get_ref(0)?.as_blob().unwrap_or_default()) {
+            let cuts = unpack(row.get_ref(1)?.as_blob().unwrap_or_default());
+            part = cuts.fold(part, |part, cut| part ^ mixed(cut.id, half(&cut.body)));
+        }
+    }
+    Ok(part)
 }
 
 /// The fingerprint as it was kept; of an index that has none yet, as its ids give it.

@@ -4,6 +4,7 @@
 
 mod apply;
 mod cuts;
+mod extent;
 mod files;
 mod fingerprint;
 mod known;
@@ -25,10 +26,12 @@ use crate::regular;
 use crate::visible::quote_path;
 
 pub use cuts::Cut;
+pub use extent::Extent;
 pub use files::{Batch, Changes, Content, FileRow, NameChunk, Row, Totals};
 pub use known::{Known, KnownRows, RowId, StatBytes};
 pub use marks::{Evidence, MarkOutcome};
 use view::View;
+pub use view::covers;
 
 static KIND: Kind = Kind {
     name: "ledger",
@@ -104,10 +107,29 @@ impl Ledger {
         Db::stamp_anew(path, &KIND)
     }
 
-    /// The error for a repository that has no index, or none that was ever finished.
+    /// The error for a repository that has no index.
     pub fn not_indexed(root: &Path) -> Error {
+        Self::not_known(root, "is not indexed yet")
+    }
+
+    /// The ledger, when its index is known as far as it is looked at.
+    ///
+    /// # Errors
+    /// `not-indexed` where no scan has come to its end with all of that.
+    pub fn indexed(self, root: &Path) -> Result<Ledger> {
+        match self.extent()? {
+            Extent::Known => Ok(self),
+            Extent::HalfAnew => Err(Self::not_known(root, "is not yet indexed anew to its end")),
+            Extent::Unscanned if self.meta("scanned")?.is_some() => {
+                Err(Self::not_known(root, "is indexed in another part only"))
+            }
+            Extent::Unscanned => Err(Self::not_indexed(root)),
+        }
+    }
+
+    fn not_known(root: &Path, what: &str) -> Error {
         let root = quote_path(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str()));
-        Error::failed("not-indexed", format!("'{root}' is not indexed yet"))
+        Error::failed("not-indexed", format!("'{root}' {what}"))
             .hint(format!("index it with `auwai index --repo {root}`"))
     }
 

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 use crate::plumbing::ledger::source::Source;
 use crate::record::{self, Barrier, Reader, Record};
 use crate::regular;
+use crate::store::ledger::Ledger;
+use crate::visible::within;
 
 /// How often the state is looked at.
 const LOOK: Duration = Duration::from_millis(2);
@@ -76,6 +78,7 @@ impl<'a> Waiting<'a> {
             None => self.check_alone()?,
             Some(state) => {
                 self.alone = None;
+                self.check_kept(state)?;
                 if let Some(barrier) = self.reached(state)? {
                     return Ok(Some(barrier));
                 }
@@ -120,8 +123,23 @@ impl<'a> Waiting<'a> {
         if own.is_none() && self.ended {
             return Err(not_kept(self.source, "it follows a watcher that did not answer"));
         }
-        let is_there = || regular::is_there(&self.source.state.ledger());
-        Ok(own.filter(|barrier| last(state) >= barrier.batch && is_there()).cloned())
+        Ok(own.filter(|barrier| last(state) >= barrier.batch && self.is_known()).cloned())
+    }
+
+    /// Whether the index is there, and all of it: somebody else may have taken it away since that
+    /// batch, or counted a part of it anew. Who keeps it has been asked, and sees to it.
+    fn is_known(&self) -> bool {
+        let path = self.source.state.ledger();
+        regular::is_there(&path) && (Ledger::is_unwritable(&path) || self.source.ledger().is_ok())
+    }
+
+    /// Who keeps a part alone has never done what happened elsewhere.
+    fn check_kept(&self, state: &WatchState) -> Result<()> {
+        if state.session.is_none() || state.keeps(&self.source.only) {
+            return Ok(());
+        }
+        let why = format!("process {} keeps it{} alone", state.pid, within(&state.folders()));
+        Err(not_kept(self.source, &why))
     }
 
     fn check_failing(&mut self, state: &WatchState) -> Result<()> {

@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use super::input::Change;
-use super::state::{LastBatch, LastScan, Place, WatchState};
+use super::state::{Folder, LastBatch, LastScan, Place, WatchState};
 use crate::cli::{Io, World};
 use crate::error::{Error, Result};
 use crate::index::{Follower, Options};
@@ -13,6 +13,7 @@ use crate::plumbing::ledger::source::Source;
 use crate::record::{Sync, SyncMode};
 use crate::store::ledger::Ledger;
 use crate::text::Tokenizer;
+use crate::visible::within;
 use crate::workspace::Lock;
 
 /// A process that asks who has the lock holds it for a moment: so often is it tried, and so long
@@ -70,7 +71,9 @@ impl Keeper {
         source.state.create()?;
         let (place, started) = (Place::of(&source.state), world.timestamp());
         let lock = lock(&place, &started)?;
-        let state = WatchState { pid: std::process::id(), started, ..WatchState::default() };
+        let only = source.only.iter().map(Folder::from).collect();
+        let pid = std::process::id();
+        let state = WatchState { pid, only, started, ..WatchState::default() };
         Ok(Keeper {
             source,
             threads,
@@ -85,11 +88,19 @@ impl Keeper {
     }
 
     fn taken(&self) -> Error {
-        let (pid, since) = self.place.holder().unwrap_or_default();
+        let state = self.place.live().unwrap_or_default();
+        let (pid, within, since) = (state.pid, within(&state.folders()), &state.started);
         let root = self.source.shown_root();
-        let message = format!("process {pid} keeps the index of '{root}' since {since}");
-        Error::failed("watched", message)
-            .hint(format!("it goes on by itself; see `auwai-ledger status --repo {root}`"))
+        let message = format!("process {pid} keeps the index of '{root}'{within} since {since}");
+        let error = Error::failed("watched", message);
+        match state.keeps(&self.source.only) {
+            true => {
+                error.hint(format!("it goes on by itself; see `auwai-ledger status --repo {root}`"))
+            }
+            false => error.hint(format!(
+                "stop it (`kill {pid}`), then keep all of it: `auwai watch --repo {root}`"
+            )),
+        }
     }
 
     fn tokenizer(&self) -> Tokenizer {
@@ -122,12 +133,12 @@ impl Keeper {
     }
 
     /// Makes sure that what it says of itself stands where others look; whether the ledger is another
-    /// one now, and all is to be done anew.
+    /// one now, or has lost what it knew, and all is to be done anew.
     ///
     /// # Errors
     /// As [`Keeper::wants_scan`]; `watched` when another process has come to keep the index.
     pub fn stand(&mut self) -> Result<bool> {
-        let anew = self.open()?;
+        let anew = self.wants_scan(&Change::default())?;
         if !self.place.says(&self.state) {
             self.tell()?;
         }

@@ -2,14 +2,16 @@
 //! `auwai-ledger status`, and for who waits for a batch.
 
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::record::{self, WatchBackend};
+use crate::record::{self, RepoPath, WatchBackend};
 use crate::regular::{self, Links};
 use crate::store::file::publish;
+use crate::store::ledger::covers;
+use crate::visible::quote;
 use crate::workspace::{Lock, StateDir};
 
 /// The version of the file.
@@ -29,6 +31,9 @@ pub struct WatchState {
     pub backend: Option<WatchBackend>,
     /// The process that keeps the index.
     pub pid: u32,
+    /// The subtrees that it keeps, where it does not keep all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<Folder>,
     /// When it began.
     pub started: String,
     /// When it ended, if it ended well.
@@ -49,6 +54,45 @@ pub struct WatchState {
     /// What went wrong last; absent when it went well since.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+}
+
+impl WatchState {
+    /// Whether it keeps all that these subtrees hold; none are all.
+    pub fn keeps(&self, only: &[RepoPath]) -> bool {
+        let kept =
+            self.only.iter().map(RepoPath::try_from).collect::<std::result::Result<Vec<_>, _>>();
+        kept.is_ok_and(|kept| covers(&kept, only))
+    }
+
+    /// The subtrees, for people.
+    pub fn folders(&self) -> Vec<String> {
+        self.only.iter().map(|dir| quote(Path::new(&dir.path))).collect()
+    }
+}
+
+/// A folder of the repository, by its path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Folder {
+    /// The path.
+    pub path: String,
+    /// Its bytes in base64, only when not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_b64: Option<String>,
+}
+
+impl From<&RepoPath> for Folder {
+    fn from(dir: &RepoPath) -> Folder {
+        let (path, path_b64) = dir.to_wire();
+        Folder { path, path_b64 }
+    }
+}
+
+impl TryFrom<&Folder> for RepoPath {
+    type Error = String;
+
+    fn try_from(dir: &Folder) -> std::result::Result<RepoPath, String> {
+        RepoPath::from_wire(&dir.path, dir.path_b64.as_deref())
+    }
 }
 
 /// A batch that is in the index.
@@ -167,6 +211,21 @@ mod tests {
     use super::*;
 
     /// No room for a second file: here nothing can be made in its folder.
+    #[test]
+    fn a_part_is_not_all() {
+        let path = |text: &[u8]| RepoPath::new(text.to_vec()).unwrap();
+        let of = |dirs: &[&[u8]]| WatchState {
+            only: dirs.iter().map(|dir| Folder::from(&path(dir))).collect(),
+            ..WatchState::default()
+        };
+        let part = of(&[b"a b", b"c\xff"]);
+        let text = serde_json::to_string(&part).unwrap();
+        assert_eq!(serde_json::from_str::<WatchState>(&text).unwrap(), part);
+        assert!(part.keeps(&[path(b"c\xff/d")]) && !part.keeps(&[path(b"c")]) && !part.keeps(&[]));
+        assert!(of(&[]).keeps(&[]) && of(&[]).keeps(&[path(b"x")]));
+        assert_eq!(of(&[b"a\nb"]).folders(), [r#""a\nb""#]);
+    }
+
     #[test]
     fn what_cannot_be_replaced_is_written_over() {
         let dir = tempfile::tempdir().unwrap();
