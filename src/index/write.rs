@@ -111,7 +111,8 @@ impl<'a> Writer<'a> {
         if news && full {
             self.ledger.end_scan(options.at)?;
         }
-        self.ledger.keep_fingerprint()?;
+        // Cut anew, what lies outside has gone with the rest.
+        self.ledger.keep_fingerprint((!self.batch.anew).then_some(&self.sum))?;
         if self.roomy || news && full {
             self.ledger.checkpoint()?;
         }

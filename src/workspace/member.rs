@@ -118,29 +118,6 @@ impl Member {
             .hint(format!("or do without it: `auwai workspace remove {}`", self.name)))
     }
 
-    /// Makes sure that the folders that it is bounded to are there: of one that has another name now
-    /// nothing would be asked any more.
-    ///
-    /// # Errors
-    /// `gone` with the command that says which they are now.
-    pub fn check_bounds(&self) -> Result<()> {
-        let there = |dir: &&RepoPath| {
-            let meta = dir.under(&self.path).symlink_metadata();
-            meta.is_ok_and(|meta| meta.is_dir())
-        };
-        let (there, gone): (Vec<&RepoPath>, Vec<&RepoPath>) = self.only.iter().partition(there);
-        let Some(first) = gone.first() else { return Ok(()) };
-        let (name, path) = (&self.name, quote(&self.path));
-        let message = format!(
-            "repository '{name}' is bounded to '{}', which is no folder in '{path}' any more",
-            first.display()
-        );
-        let only: String = there.iter().map(|dir| format!(" --only {}", dir.display())).collect();
-        Err(Error::failed("gone", message).hint(format!(
-            "say which folders count: `auwai workspace add {path} --as {name}{only} --only DIR`"
-        )))
-    }
-
     /// The subtrees that it is bounded to, as a policy has them: `name/dir`.
     pub fn scope(&self) -> impl Iterator<Item = String> {
         self.only.iter().map(|dir| format!("{}/{}", self.name, dir.display()))

@@ -98,7 +98,12 @@ fn a_folder_that_has_another_name_is_not_read_to_its_end() {
     fs::rename(site.work("r/src"), site.work("r/source")).unwrap();
     for verb in ["verify", "replan", "index"] {
         let told = site.run(&[verb, "-W", "part"]).expect_code(3);
-        assert!(told.err.contains("is bounded to 'src', which is no folder in "), "{}", told.err);
+        assert!(
+            told.err
+                .contains("is bounded to 'src', which is no folder that is read any more\nhint: "),
+            "{}",
+            told.err
+        );
         assert!(told.err.contains(" --as r --only DIR"), "{}", told.err);
     }
     site.ok(&["workspace", "add", "r", "-W", "part", "--only", "source"]);
@@ -158,4 +163,19 @@ fn a_workspace_without_repositories_is_not_read() {
     site.ok(&["workspace", "init", "empty", "--root", "empty"]);
     let told = site.sh("auwai-ledger verify -W empty").expect_code(3);
     assert!(told.err.contains("has no repositories\nhint: add one"), "{}", told.err);
+}
+
+#[test]
+fn a_folder_that_is_not_walked_into_any_more_is_not_read_to_its_end() {
+    for change in [
+        "mv r/src r/old && ln -s old r/src",
+        "git init -q r/src",
+        "rm -r r/src && echo text > r/src",
+    ] {
+        let site = site();
+        site.ok(&["run", "-W", "part", "--", "wc"]);
+        site.sh(change).expect_code(0);
+        let told = site.run(&["verify", "-W", "part"]).expect_code(3);
+        assert!(told.err.contains("is no folder that is read any more"), "{change}: {}", told.err);
+    }
 }

@@ -22,7 +22,7 @@ pub(super) fn check(segment: &Segment, policy: &Policy, parts: &[Part]) -> Resul
     }
     match exact(policy, parts)?.filter(|tokens| *tokens > budget) {
         None => Ok(()),
-        Some(tokens) => Err(over(segment, tokens, is_all(segment, parts), budget)),
+        Some(tokens) => Err(over(segment, tokens, is_asked(segment, parts), budget)),
     }
 }
 
@@ -39,6 +39,11 @@ fn as_planned(segment: &Segment, parts: &[Part]) -> Option<Tokens> {
     let now = parts.iter().flat_map(|(_, wanted)| here(wanted));
     let now: u64 = now.map(|here| shown_tokens(here.cut.tokens, here.cut.lines)).sum();
     Some(Tokens(frames + now))
+}
+
+/// Whether all of the segment was asked for.
+fn is_asked(segment: &Segment, parts: &[Part]) -> bool {
+    parts.iter().map(|(_, wanted)| wanted.len()).sum::<usize>() == segment.chunks.len()
 }
 
 /// Whether all of the segment is shown.

@@ -69,6 +69,7 @@ pub(super) fn scan(source: &Source, how: How, io: &mut Io<'_>) -> Result<Sync> {
     let mut ledger = Ledger::open_for_scan(&source.state.ledger())?.bounded(&source.only);
     let turn = turn(source, &ledger, &mut || {}, io)?;
     let policy = source.policy(io.world)?;
+    source.check_bounds(&policy)?;
     let options = Options {
         name: &source.name,
         threads: how.threads,

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::target::{Repos, StateOption};
-use crate::admit::Policy;
+use crate::admit::{Policy, Verdict};
 use crate::beneath::Root;
 use crate::cli::World;
 use crate::cli::parse::NamedRepo;
@@ -55,13 +55,11 @@ impl Source {
     /// A repository of a workspace.
     ///
     /// # Errors
-    /// `gone` when it, or a folder that it is bounded to, is not where it was; as [`Source::check_state`].
+    /// `gone` when it is not where it was; as [`Source::check_state`].
     pub fn member(member: &Member, trust: Trust) -> Result<Source> {
-        let root = member.root()?.to_owned();
-        member.check_bounds()?;
         let source = Source {
             name: member.name.clone(),
-            root,
+            root: member.root()?.to_owned(),
             only: member.only.clone(),
             state: member.state(),
             trust,
@@ -128,6 +126,32 @@ impl Source {
     /// The rules of admission.
     pub fn policy(&self, world: &World) -> Result<Policy> {
         Policy::open(&self.root, &world.surroundings(), &self.only)
+    }
+
+    /// Makes sure that each subtree is a folder that is read: of one that has another name now, nothing
+    /// would be asked any more.
+    ///
+    /// # Errors
+    /// `gone` with the command that says which they are.
+    pub fn check_bounds(&self, policy: &Policy) -> Result<()> {
+        let is_folder = |path: &RepoPath| {
+            path.under(&self.root).symlink_metadata().is_ok_and(|meta| meta.is_dir())
+        };
+        let is_read = |path: &&RepoPath| {
+            is_folder(path)
+                && matches!(policy.verdict(path, true), Verdict::Admitted | Verdict::Closed(..))
+        };
+        let (read, gone): (Vec<_>, Vec<_>) = self.only.iter().partition(is_read);
+        let Some(first) = gone.first() else { return Ok(()) };
+        let (name, root) = (&self.name, self.shown_root());
+        let message = format!(
+            "'{root}' is bounded to '{}', which is no folder that is read any more",
+            first.display()
+        );
+        let only: String = read.iter().map(|dir| format!(" --only {}", dir.display())).collect();
+        Err(Error::failed("gone", message).hint(format!(
+            "say which folders count: `auwai workspace add {root} --as {name}{only} --only DIR`"
+        )))
     }
 
     /// The root, held open for reading bodies.

@@ -10,7 +10,15 @@ pub(super) struct View(Vec<Vec<u8>>);
 impl View {
     /// What lies within these subtrees, and above them.
     pub(super) fn of(only: &[RepoPath]) -> View {
-        View(only.iter().map(RepoPath::to_key).collect())
+        let mut all: Vec<Vec<u8>> = only.iter().map(RepoPath::to_key).collect();
+        all.sort();
+        all.dedup_by(|next, kept| within(next, kept));
+        View(all)
+    }
+
+    /// What lies in the subtrees, as ranges of keys: from the first to before the last.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = [Vec<u8>; 2]> {
+        self.0.iter().map(|dir| [[dir, &b"\0"[..]].concat(), [dir, &b"\x01"[..]].concat()])
     }
 
     /// Whether nothing is left out.
@@ -102,6 +110,7 @@ mod tests {
             (&["a/b"], &["a.b"], &["a/b", "a.b"]),
             (&["a"], &[], &[]),
             (&[], &["a"], &[]),
+            (&["c", "a", "a/b"], &["b"], &["a", "b", "c"]),
         ] {
             assert_eq!(view(one).with(&view(other)), view(both));
             assert!(view(both).covers(&view(one)) && view(both).covers(&view(other)));

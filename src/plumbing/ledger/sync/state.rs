@@ -210,7 +210,6 @@ impl Place {
 mod tests {
     use super::*;
 
-    /// No room for a second file: here nothing can be made in its folder.
     #[test]
     fn a_part_is_not_all() {
         let path = |text: &[u8]| RepoPath::new(text.to_vec()).unwrap();
@@ -226,6 +225,7 @@ mod tests {
         assert_eq!(of(&[b"a\nb"]).folders(), [r#""a\nb""#]);
     }
 
+    /// No room for a second file: here nothing can be made in its folder.
     #[test]
     fn what_cannot_be_replaced_is_written_over() {
         let dir = tempfile::tempdir().unwrap();
