@@ -60,7 +60,16 @@ pub enum Kind {
 
 /// A system error; its text is the name and the words: `EACCES: Permission denied`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Errno(rustix::io::Errno);
+pub struct Errno(pub rustix::io::Errno);
+
+impl Errno {
+    /// Whether it tells of this process, or of the system, that has not enough of something, and not of
+    /// what was to be opened.
+    pub fn is_starved(self) -> bool {
+        use rustix::io::Errno as E;
+        matches!(self.0, E::MFILE | E::NFILE | E::NOMEM | E::NOBUFS)
+    }
+}
 
 /// The text of a system error as [`Errno`] has it.
 pub fn errno_text(error: &std::io::Error) -> String {

@@ -53,11 +53,16 @@ impl RuleList {
 
     /// The last pattern that matches `path` (relative to the top), if any.
     pub fn last_match(self: &Arc<Self>, path: &[u8], is_dir: bool) -> Option<Match> {
+        let (at, excludes) = self.last_line(path, is_dir)?;
+        Some(Match { excludes, rule: Rule::Line { list: Arc::clone(self), at } })
+    }
+
+    /// The same as its place among the patterns, and whether it excludes.
+    pub fn last_line(&self, path: &[u8], is_dir: bool) -> Option<(usize, bool)> {
         let path = path.get(self.base..)?;
         let name_at = memchr::memrchr(b'/', path).map_or(0, |at| at + 1);
         let at = self.lines.iter().rposition(|(_, p)| p.matches(path, name_at, is_dir))?;
-        let excludes = !self.lines[at].1.is_negative();
-        Some(Match { excludes, rule: Rule::Line { list: Arc::clone(self), at } })
+        Some((at, !self.lines[at].1.is_negative()))
     }
 }
 

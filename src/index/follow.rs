@@ -11,7 +11,7 @@ use super::links::Links;
 use super::scan::{self, Options, is_whole};
 use super::stat;
 use super::sync;
-use super::write::note_git;
+use super::write::{note_git, note_head};
 use crate::admit::{self, GIT_RULES, OWN_RULES, Policy, Stat, Surroundings};
 use crate::error::Result;
 use crate::record::{Fate, Progress, RepoPath, Sync};
@@ -125,6 +125,14 @@ impl Follower {
         note_git(ledger, &self.policy, head.as_deref(), dirty)?;
         self.recompare = false;
         Ok(synced.sync)
+    }
+
+    /// Notes where git's head is now, which moves without a change of what is in.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn note_head(&self, ledger: &mut Ledger) -> Result<()> {
+        note_head(ledger, admit::head(&self.root).as_deref())
     }
 
     /// Whether anything differs from git's index; `seen`: where something does for certain.

@@ -11,8 +11,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use rustix::fs::{AtFlags, statat};
 
 use super::stat;
+use crate::beneath::open_folder;
 use crate::error::Result;
 use crate::record::RepoPath;
 use crate::store::ledger::{Known, KnownRows, Ledger};
@@ -121,8 +123,22 @@ fn inode(row: &Known) -> Option<Inode> {
 /// The file at a path, if it has other names.
 fn linked(root: &Path, entry: &Entry) -> Option<Inode> {
     let stat = entry.stat.filter(|_| matches!(entry.kind, Kind::File))?;
-    let links = entry.path.under(root).symlink_metadata().ok()?.nlink();
-    (links > 1).then_some((stat.dev, stat.ino))
+    has_others(root, &entry.path)?.then_some((stat.dev, stat.ino))
+}
+
+/// Whether it has other names.
+fn has_others(root: &Path, path: &RepoPath) -> Option<bool> {
+    match path.under(root).symlink_metadata() {
+        Ok(meta) => Some(meta.nlink() > 1),
+        Err(e) if e.kind() == std::io::ErrorKind::InvalidFilename => {
+            // Longer than the system takes in one piece.
+            let root = std::fs::File::open(root).ok()?;
+            let dir = open_folder(root, path.parent()?.as_bytes()).ok()?;
+            let stat = statat(dir, path.name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            Some(stat.st_nlink > 1)
+        }
+        Err(_) => None,
+    }
 }
 
 #[cfg(test)]

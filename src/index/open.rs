@@ -8,7 +8,7 @@ use crate::beneath::Root;
 use crate::record::Fate;
 use crate::regular;
 use crate::store::ledger::{Content, FileRow, StatBytes};
-use crate::walk::{Entry, Kind, Stat, errno_text};
+use crate::walk::{Entry, Errno, Kind, Stat, errno_text};
 
 /// How often a file that changes under the reader is read before it is left for the next scan.
 const TRIES: usize = 3;
@@ -19,6 +19,8 @@ pub enum Outcome {
     Row(Box<FileRow>),
     /// It was gone, or no file any more, when it was to be read.
     Gone,
+    /// This process, or the system, has not enough to open it: nothing is known of it.
+    Starved(Errno),
 }
 
 /// Reads what the walk found.
@@ -65,6 +67,7 @@ fn read_file(root: &Root, entry: Entry, young: Young, reader: &mut ContentReader
             let content = Some(content);
             Outcome::Row(Box::new(FileRow { fate, stat, racy, content, ..row(entry) }))
         }
+        Err(errno) if Errno(errno).is_starved() => Outcome::Starved(Errno(errno)),
         Err(errno) if is_gone(errno) && !entry.tracked => Outcome::Gone,
         Err(errno) if is_gone(errno) => {
             Outcome::Row(Box::new(row(Entry { kind: Kind::Absent, ..entry })))

@@ -1,6 +1,7 @@
 //! What a scan and a sync share: entries come from a source, this is compared with what the ledger
 //! knows, worker threads read what differs, and the calling thread writes.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::record::Fate;
 use crate::store::ledger::{Known, KnownRows, Ledger, RowId};
 use crate::text::Tokenizer;
-use crate::walk::{Entry, Kind};
+use crate::walk::{Entry, Errno, Kind};
 
 /// How many files wait between two stages.
 const QUEUE: usize = 4096;
@@ -30,8 +31,28 @@ pub struct Work<'a> {
     pub young: Young,
     /// Whether to read every file.
     pub anew: bool,
+    /// What has been met.
+    pub met: Met,
+}
+
+/// What the threads have met so far.
+#[derive(Debug, Default)]
+pub struct Met {
     /// Paths that are as they were: nothing more is done about them.
-    pub unchanged: AtomicU64,
+    unchanged: AtomicU64,
+    /// Why something could not be looked at at all.
+    starved: OnceLock<Errno>,
+}
+
+impl Met {
+    /// # Errors
+    /// When something could not be looked at: what is missing may be there.
+    fn all(&self) -> Result<()> {
+        match self.starved.get() {
+            Some(Errno(code)) => Err(Error::io("look at", "all files", &(*code).into())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// An entry to read, and its row if it has one.
@@ -78,7 +99,7 @@ pub fn refresh<T: Send>(
             .collect();
         drop((todo, done));
         let written = outcomes.iter().try_for_each(|done| {
-            writer.tell(work.unchanged.load(Ordering::Relaxed));
+            writer.tell(work.met.unchanged.load(Ordering::Relaxed));
             writer.take(done)
         });
         drop(outcomes);
@@ -86,6 +107,7 @@ pub fn refresh<T: Send>(
         let told = join(looking)??;
         written?;
         reading.into_iter().try_for_each(join)?;
+        work.met.all()?;
         writer.forget(gone.ok_or_else(panicked)?)?;
         Ok(told)
     })
@@ -109,11 +131,17 @@ fn sort(
 ) -> Option<Vec<RowId>> {
     let mut key = Vec::new();
     for entry in entries.iter().flatten().filter(|entry| !is_outside(entry)) {
+        if let Kind::Unreadable(errno) = entry.kind
+            && errno.is_starved()
+        {
+            let _ = work.met.starved.set(errno);
+            continue;
+        }
         key.clear();
         entry.path.push_key(&mut key);
         let before = known.meet(&key);
         if !work.anew && before.is_some_and(|before| is_unchanged(&entry, before)) {
-            work.unchanged.fetch_add(1, Ordering::Relaxed);
+            work.met.unchanged.fetch_add(1, Ordering::Relaxed);
             continue;
         }
         let known = before.map(|before| (key.as_slice().into(), before.id));
@@ -147,6 +175,9 @@ fn read_all(work: &Work<'_>, todo: &Receiver<Job>, done: &Sender<Done>) {
     let mut reader = ContentReader::new(work.tokenizer);
     for Job { entry, known } in todo {
         let outcome = read_entry(work.root, entry, work.young, &mut reader);
+        if let Outcome::Starved(errno) = outcome {
+            let _ = work.met.starved.set(errno);
+        }
         if done.send(Done { known, outcome }).is_err() {
             return;
         }
@@ -163,8 +194,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Root::open(dir.path()).unwrap();
         let young = Young::at(std::time::SystemTime::now());
-        let (tokenizer, unchanged) = (Tokenizer::default(), AtomicU64::new(0));
-        let work = Work { root: &root, tokenizer, young, anew: false, unchanged };
+        let (tokenizer, met) = (Tokenizer::default(), Met::default());
+        let work = Work { root: &root, tokenizer, young, anew: false, met };
         let known = |id| Known { id, fate: Fate::Text, detail: None, stat: None, racy: true };
         let rows = || {
             let mut rows = KnownRows::default();

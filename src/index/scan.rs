@@ -2,10 +2,9 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
-use super::refresh::{Work, refresh};
+use super::refresh::{Met, Work, refresh};
 use super::stat::Young;
 use super::write::{Writer, note_git};
 use crate::admit::Policy;
@@ -48,7 +47,7 @@ pub fn scan(
     let folder = open_root(root)?;
     let (tokenizer, anew) = settle_tokenizer(ledger, options.tokenizer)?;
     let young = Young::at(options.now);
-    let work = Work { root: &folder, tokenizer, young, anew, unchanged: AtomicU64::new(0) };
+    let work = Work { root: &folder, tokenizer, young, anew, met: Met::default() };
     let mut writer = Writer::new(ledger, anew, progress);
     let source = |sink: &(dyn Fn(Vec<walk::Entry>) + std::marker::Sync)| {
         walk::walk(policy, options.threads, sink)

@@ -2,11 +2,10 @@
 //! scan of the whole tree would say.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use super::links::Links;
-use super::refresh::{Work, refresh};
+use super::refresh::{Met, Work, refresh};
 use super::scan::{Options, open_root, settled_tokenizer};
 use super::stat::Young;
 use super::write::Writer;
@@ -49,8 +48,8 @@ pub fn sync(
         look = Look::at_all(&all, policy, ledger, progress)?;
         known = look.known(ledger)?;
     }
-    let (young, unchanged) = (Young::at(options.now), AtomicU64::new(0));
-    let work = Work { root: &folder, tokenizer, young, anew: false, unchanged };
+    let (young, met) = (Young::at(options.now), Met::default());
+    let work = Work { root: &folder, tokenizer, young, anew: false, met };
     let threads = options.threads.min(look.entries.len());
     let mut writer = Writer::new(ledger, false, progress);
     let entries = look.entries;

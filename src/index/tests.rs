@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc;
 use std::time::{Duration, SystemTime};
 
-use super::refresh::{Work, refresh};
+use super::refresh::{Met, Work, refresh};
 use super::stat::Young;
 use super::write::Writer;
 use super::{BodyReader, Options, scan};
@@ -109,7 +108,7 @@ fn refresh_with<T: Send>(
     let _turn = ledger.turn(&mut |_| {}).unwrap();
     let root = Root::open(&tree.root()).unwrap();
     let (tokenizer, young) = (Tokenizer::default(), Young::at(tree.now));
-    let work = Work { root: &root, tokenizer, young, anew: false, unchanged: AtomicU64::new(0) };
+    let work = Work { root: &root, tokenizer, young, anew: false, met: Met::default() };
     let mut progress = |_| {};
     let mut writer = Writer::new(&mut ledger, false, &mut progress);
     refresh(&work, 1, source, Ledger::known, &mut writer).unwrap();

@@ -76,6 +76,8 @@ impl<'a> Writer<'a> {
                 self.batch.rows.push(*row);
             }
             Outcome::Gone => self.batch.gone.extend(done.known),
+            // The scan fails of it in the end.
+            Outcome::Starved(_) => {}
         }
         if self.batch.rows.len() < BATCH.0 && self.chunks < BATCH.1 {
             return Ok(());
@@ -140,12 +142,18 @@ pub fn note_git(
     dirty: bool,
 ) -> Result<()> {
     let dirty = if policy.in_git() { dirty.to_string() } else { String::new() };
-    let head = head.unwrap_or_default();
-    if ledger.meta("head")?.as_deref() != Some(head) {
-        ledger.set_meta(&[("head", head)])?;
-    }
+    note_head(ledger, head)?;
     match ledger.meta_of_part("dirty")?.as_deref() == Some(&dirty) {
         true => Ok(()),
         false => ledger.set_meta_of_part("dirty", &dirty),
+    }
+}
+
+/// Notes where git's head is.
+pub fn note_head(ledger: &mut Ledger, head: Option<&str>) -> Result<()> {
+    let head = head.unwrap_or_default();
+    match ledger.meta("head")?.as_deref() == Some(head) {
+        true => Ok(()),
+        false => ledger.set_meta(&[("head", head)]),
     }
 }

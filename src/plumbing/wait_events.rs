@@ -25,7 +25,7 @@ use crate::watch::{self, Beside, Filter, Format, Options, Pace, Site, Warning};
 /// Ends when its reader has gone.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// The directory
+    /// The directory; it or --repo must be given
     #[arg(value_name = "DIR", required_unless_present = "repo", conflicts_with = "repo")]
     dir: Option<PathBuf>,
     /// The directory, named as for other tools
@@ -50,7 +50,7 @@ pub struct Args {
     /// A plain number is seconds. With 0 nothing is held back.
     #[arg(long, visible_alias = "debounce", value_name = "TIME", value_parser = span, default_value = "50ms")]
     settle: Duration,
-    /// Also tell everything that exists, as `create`, while live events go first
+    /// Also tell everything that exists but directories, as `create`, while live events go first
     #[arg(long, conflicts_with_all = ["since", "scan"])]
     initial: bool,
     /// Only look once, tell what differs from FILE of `--since`, and end
@@ -64,7 +64,7 @@ pub struct Args {
     /// End after this many seconds, with 0; with 1 where `-1` or `--sync` got no answer by then
     #[arg(long, value_name = "SECONDS", value_parser = span)]
     max_seconds: Option<Duration>,
-    /// End after the first batch, with 0
+    /// End after the first batch that tells something, with 0
     #[arg(short = '1', long = "one")]
     once: bool,
     /// Only tell events of these kinds: `create`, `modify`, `remove`
@@ -72,15 +72,16 @@ pub struct Args {
     op: Vec<EventOp>,
     /// Only tell events of paths that match GLOB (may be given several times; the last match counts)
     ///
-    /// A glob is written as a line of a `.gitignore`, and `!` before it takes out what matches. What
+    /// A glob is written as a line of a `.gitignore` (`{a,b}` means nothing there), and `!` before it
+    /// takes out what matches. One that matches a directory matches what is in it. What
     /// is told of directories is told unless a `!` takes it out. A rescan is never left out.
     #[arg(short = 'g', long = "glob", value_name = "GLOB", value_parser = glob, allow_hyphen_values = true)]
     glob: Vec<String>,
     /// Watch everything but .auwai, whatever ignore rules say
     #[arg(long)]
     no_ignore: bool,
-    /// What a line is: a record; a path (a rescan is its directory with `/`); or the number of a
-    /// batch's events and rescans
+    /// What a line is: a record; a path, quoted as git quotes one where it is not plain (a rescan is its
+    /// directory with `/`); or the number of a batch's events and rescans
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "jsonl")]
     format: FormatName,
     /// With `--format path`, end paths with NUL, and do not quote them
@@ -90,7 +91,7 @@ pub struct Args {
     ///
     /// Writes the `barrier` record of each. Nothing is watched by this. With no watcher there, the
     /// exit status is 1, and so it is when one has not answered within `--max-seconds`.
-    #[arg(long, conflicts_with_all = ["initial", "scan", "since"])]
+    #[arg(long, conflicts_with_all = ["initial", "scan", "since", "once", "op", "glob", "null"])]
     sync: bool,
     /// When a `--sync` of another process asks, also write its `barrier` record here, behind all
     /// that it stands for: for a consumer that somebody waits for
@@ -196,10 +197,11 @@ fn root(args: &Args, world: &World) -> Result<PathBuf> {
 }
 
 fn options(args: &Args, root: PathBuf, world: &World) -> Result<Options> {
+    let scope = args.only.iter().map(|dir| subtree(dir, &root)).collect::<Result<_>>()?;
     let site = Site {
         root,
         around: world.surroundings(),
-        scope: args.only.iter().map(subtree).collect::<Result<_>>()?,
+        scope,
         rules: !args.no_ignore,
         now: world.now,
         // Who asks for inotify takes what it gives.
@@ -241,9 +243,10 @@ fn backend(name: BackendName) -> Option<WatchBackend> {
     }
 }
 
-/// A subtree as typed: relative, below the root.
-fn subtree(dir: &OsString) -> Result<RepoPath> {
-    let bytes = dir.as_bytes();
+/// A subtree as typed: below the root, and relative to it or absolute.
+fn subtree(dir: &OsString, root: &Path) -> Result<RepoPath> {
+    let inside = Path::new(dir).strip_prefix(root).map_or(dir.as_os_str(), Path::as_os_str);
+    let bytes = inside.as_bytes();
     let bytes = bytes.strip_prefix(b"./").unwrap_or(bytes);
     let bytes = bytes.strip_suffix(b"/").unwrap_or(bytes);
     RepoPath::new(bytes).ok_or_else(|| {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::{PollFd, poll};
 use rustix::io::Errno;
 
+use super::done::status_of;
 use super::index::{only_options, state_options, told};
 use super::options::Common;
 use super::pipeline::{Pipeline, Stage, stage};
@@ -23,8 +24,8 @@ use crate::workspace::Member;
 /// Keep the index of a repository true while its files change
 ///
 /// Brings the index up to date, and then again after each change, until it is stopped: by a signal,
-/// by --max-seconds, or because the reader of its output has gone. Prints a line when something has
-/// changed. One process at a time keeps a repository's index; `auwai status` names it.
+/// by --max-seconds, or because the reader of its output has gone. Prints a line when it has begun, and
+/// when something has changed. One process at a time keeps a repository's index; `auwai status` names it.
 ///
 /// Any number of other commands may be used meanwhile. `auwai watch --sync` waits until all that was
 /// changed before is in the index.
@@ -37,10 +38,10 @@ pub struct Args {
     /// system's own, or polling where that cannot be had)
     #[arg(long, value_name = "BACKEND")]
     backend: Option<String>,
-    /// Look at what is polled every TIME: 500ms, 2s
+    /// Look at what is polled every TIME: 500ms, 2s (default: 1s)
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
-    /// Wait until nothing has changed for TIME before the index is brought up to date
+    /// Wait until nothing has changed for TIME before the index is brought up to date (default: 50ms)
     #[arg(long, value_name = "TIME", alias = "debounce")]
     settle: Option<String>,
     /// Scan the whole tree when more than N paths have changed at once (default: 2000)
@@ -79,24 +80,36 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     });
     match unread.load(Ordering::SeqCst) {
         true => Err(Error::closed()),
-        false => done.map_err(|error| own_words(error, member)),
+        false => done.map_err(|error| own_words(error, member, common, io)),
     }
 }
 
 /// What a stage suggests, as it is to be typed here.
-fn own_words(error: Error, member: &Member) -> Error {
-    match error.code() {
-        "no-watcher" => unkept(error, member),
-        _ => error,
+fn own_words(error: Error, member: &Member, common: &Common, io: &mut Io<'_>) -> Error {
+    if error.code() != "no-watcher" {
+        return error;
+    }
+    let start = format!("`auwai watch --repo {}`", quote(&member.path));
+    match keeper(member, common, io) {
+        None => error.hint_instead(format!("start it: {start}")).hint(
+            "one of another user, or with another XDG_RUNTIME_DIR, cannot be asked from here",
+        ),
+        Some(pid) => error.hint_instead(format!(
+            "process {pid} keeps its index and cannot be asked: its socket has gone, or it has another XDG_RUNTIME_DIR; stop it (`kill {pid}`), then start it again: {start}"
+        )),
     }
 }
 
-/// Where nothing watches, nothing keeps the index either.
-fn unkept(error: Error, member: &Member) -> Error {
-    let start = format!("start it: `auwai watch --repo {}`", quote(&member.path));
-    let asked = error.hints().last().cloned();
-    let error = error.hint_instead(start);
-    asked.into_iter().fold(error, Error::hint)
+/// The process that keeps an index, also when it cannot be asked.
+fn keeper(member: &Member, common: &Common, io: &mut Io<'_>) -> Option<u64> {
+    let status = stage(["auwai-ledger", "status", "--brief", "--repo"]).arg(argument(member));
+    let status = status
+        .option("--state-dir", member.state_dir.as_deref())
+        .flag("--trust-state", common.trust_state);
+    let quiet =
+        &mut Io { input: io.input, out: io.out, err: &mut std::io::sink(), world: io.world };
+    let asked = Pipeline::start(&[status], quiet).and_then(|asked| status_of(asked, quiet));
+    asked.ok()?.watched.first().map(|watched| watched.pid)
 }
 
 /// Ends the stages when nobody reads our output any more, also while there is nothing to write;

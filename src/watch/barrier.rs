@@ -25,7 +25,7 @@ use crate::visible::quote_path;
 /// Who asks must take the answer within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Who asks, and sets no time, is told after this long for whom it waits.
+/// Who asks is told after this long for whom it waits.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// How often a watcher is tried again whose queue of questions is full.
@@ -59,6 +59,12 @@ fn private(dir: &Path) -> Result<()> {
         }
         _ => {}
     }
+    check_private(dir)
+}
+
+/// # Errors
+/// `not-private` for a folder that others could have made, or can enter.
+fn check_private(dir: &Path) -> Result<()> {
     let found = std::fs::symlink_metadata(dir).map_err(|e| Error::io("look at", shown(dir), &e))?;
     let own = found.uid() == rustix::process::geteuid().as_raw();
     if found.is_dir() && own && found.mode() & 0o077 == 0 {
@@ -150,12 +156,12 @@ pub fn answer(mut stream: UnixStream, barrier: &Barrier) {
 
 /// Asks every watcher of `root`, and tells each answer as it comes, until all have answered. One
 /// that ends before it does has told all that it ever will. Ends early when the reader of standard
-/// output has gone, who may have what it waited for. Where `longest` is not said, `say` gets one
-/// line about who is waited for, if that takes long.
+/// output has gone, who may have what it waited for. `say` gets one line about who is waited for, if
+/// that takes long.
 ///
 /// # Errors
-/// Code `no-watcher` when there is none; `no-answer` when one did not answer in time; those of
-/// `tell`.
+/// Code `no-watcher` when there is none; `no-answer` when one did not answer in time; `not-private`
+/// where somebody else could answer; those of `tell`.
 pub fn ask(
     runtime: &Path,
     root: &Path,
@@ -163,6 +169,12 @@ pub fn ask(
     tell: &mut dyn FnMut(&Barrier) -> Result<()>,
     say: &mut dyn FnMut(&str),
 ) -> Result<()> {
+    for dir in [runtime, &folder(runtime, root)] {
+        match check_private(dir) {
+            Err(error) if error.code() == "not-found" => return Err(no_watcher(root)),
+            checked => checked?,
+        }
+    }
     let mut asking = Asking::of(runtime, root, longest);
     let mut answers = 0;
     while asking.connect() {
@@ -254,7 +266,7 @@ impl Asking<'_> {
     fn time_left(&self) -> Option<Duration> {
         let left = |time: Duration| time.saturating_sub(self.begun.elapsed());
         let again = (!self.busy.is_empty()).then_some(AGAIN);
-        let speak = (self.longest.is_none() && !self.said).then(|| left(SILENCE));
+        let speak = (!self.said).then(|| left(SILENCE));
         [self.longest.map(left), again, speak].into_iter().flatten().min()
     }
 
@@ -263,7 +275,7 @@ impl Asking<'_> {
         let waited = self.begun.elapsed();
         match self.longest {
             Some(longest) if waited >= longest => return Err(self.no_answer(longest)),
-            None if waited >= SILENCE && !std::mem::replace(&mut self.said, true) => {
+            _ if waited >= SILENCE && !std::mem::replace(&mut self.said, true) => {
                 say(&format!("waiting for {}", self.name().0));
             }
             _ => {}
@@ -286,7 +298,9 @@ impl Asking<'_> {
         let comma = if pid.is_some() { "," } else { "" };
         let error = Error::no("no-answer", format!("{name}{comma} did not answer in {longest}"));
         match pid {
-            Some(pid) => error.hint(format!("see whether it runs: `ps -o stat,args -p {pid}`")),
+            Some(pid) => error
+                .hint(format!("see whether it runs: `ps -o stat,args -p {pid}`"))
+                .hint("it answers when what it has written before has been taken by its reader"),
             None => error.hint("see whether they run: `ps -C auwai-wait-events -o pid,stat,args`"),
         }
     }
@@ -331,7 +345,7 @@ mod tests {
     use super::*;
 
     fn barrier() -> Barrier {
-        Barrier { session: "00ff13a4b5c6d7e8".to_string(), batch: 3 }
+        Barrier { session: "00ff13a4b5c6d7e8".to_string(), batch: 3, question: None }
     }
 
     fn answers(runtime: &Path, root: &Path) -> Result<Vec<Barrier>> {
@@ -437,6 +451,7 @@ mod tests {
         for runtime in [open, link] {
             let error = Listener::open(&runtime, dir.path(), "1").unwrap_err();
             assert_eq!(error.code(), "not-private");
+            assert_eq!(answers(&runtime, dir.path()).unwrap_err().code(), "not-private");
         }
     }
 }

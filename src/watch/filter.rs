@@ -33,14 +33,12 @@ impl Filter {
             && self.selects(path.as_bytes(), is_dir).unwrap_or(self.rest || is_dir)
     }
 
+    /// What the last glob says that matches the path or a directory above it.
     fn selects(&self, path: &[u8], is_dir: bool) -> Option<bool> {
-        let mut at = (path, is_dir);
-        loop {
-            if let Some(found) = self.globs.last_match(at.0, at.1) {
-                return Some(found.excludes);
-            }
-            at = (&at.0[..memchr::memrchr(b'/', at.0)?], true);
-        }
+        let above = memchr::memrchr_iter(b'/', path).map(|end| (&path[..end], true));
+        let levels = std::iter::once((path, is_dir)).chain(above);
+        let found = levels.filter_map(|(path, is_dir)| self.globs.last_line(path, is_dir)).max();
+        found.map(|(_, selects)| selects)
     }
 }
 
@@ -64,6 +62,12 @@ mod tests {
         assert!(!passes(&["!*.rs"], "a/b.rs", file) && passes(&["!*.rs"], "a/b.c", file));
         assert!(!passes(&["*.rs", "!b.rs"], "a/b.rs", file));
         assert!(passes(&["a/"], "a/b/c", file) && !passes(&["/b/"], "a/b/c", file));
+        // Also when it matches a directory above.
+        for sub in ["!sub/", "!sub", "!/sub", "!sub/**"] {
+            assert!(!passes(&["*.rs", sub], "sub/deep/d.rs", file), "{sub}");
+            assert!(passes(&["*.rs", sub], "a.rs", file), "{sub}");
+            assert!(passes(&[sub, "*.rs"], "sub/d.rs", file), "{sub}");
+        }
     }
 
     #[test]

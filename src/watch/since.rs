@@ -51,6 +51,7 @@ impl Since {
     pub fn open(file: &Path, policy: &Policy, now: fn() -> SystemTime) -> Result<(Since, Changes)> {
         let root = policy.root_path().to_owned();
         let mut out = Changes::default();
+        let file = &file::place(file)?;
         let read = file::read(file, &root, &mut out)?;
         let journal = read.as_ref().map(|read| Journal::open(file, read.torn)).unwrap_or_default();
         let own = own_path(file, &root);

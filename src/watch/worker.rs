@@ -77,7 +77,8 @@ pub fn watch(
     let output = Output::new(sink, beside, options.format, options.filter.clone());
     let Choice { backend: name, started: backend, .. } = choice;
     let since = None;
-    let mut worker = Worker { options, backend, output, listener, since, waits, warn };
+    let mut worker =
+        Worker { options, backend, output, listener, since, waits, questions: 0, warn };
     worker.tell_ready(name)?;
     // The bell lives as long as its ear: an ear without a bell would always be awake.
     let bell = Arc::new(bell);
@@ -139,6 +140,8 @@ struct Worker<'a> {
     listener: Option<Listener>,
     since: Option<Since>,
     waits: Beside,
+    /// How often it was asked.
+    questions: u64,
     warn: &'a mut dyn FnMut(&Warning),
 }
 
@@ -181,15 +184,15 @@ impl Worker<'_> {
             if self.waits.is_late() {
                 return if any || !self.options.once { Ok(()) } else { self.nothing() };
             }
-            let mut told = self.answer_questions()?;
-            told |= self.tell_existing(existing, ear)?;
-            if !(told && self.options.once) {
+            any |= self.answer_questions()?;
+            any |= self.tell_existing(existing, ear)?;
+            let last = self.options.once && existing.is_none();
+            if !(any && last) {
                 let changes = self.backend.wait(self.time_left())?;
-                told |= self.tell(changes)?;
+                any |= self.tell(changes)?;
             }
             self.save(false)?;
-            any |= told;
-            if told && self.options.once && existing.is_none() {
+            if any && last {
                 return Ok(());
             }
         }
@@ -235,7 +238,9 @@ impl Worker<'_> {
         let changes = self.backend.wait(Some(Duration::ZERO))?;
         let told = self.tell(changes)?;
         let (session, batch) = (self.options.session.clone(), self.output.batches());
-        let barrier = Barrier { session, batch };
+        self.questions += 1;
+        let question = self.options.barriers.then_some(self.questions);
+        let barrier = Barrier { session, batch, question };
         if self.options.barriers {
             self.output.record(&barrier)?;
         }
@@ -269,7 +274,7 @@ impl Worker<'_> {
                 if piece.len() < PIECE {
                     *existing = None;
                 }
-                Ok(told || existing.is_none())
+                Ok(told)
             }
         }
     }

@@ -69,7 +69,8 @@ fn who_waits_gives_up_in_time_and_says_what_for() {
     let pid = watcher.as_raw_pid();
     let expected = format!(
         "auwai-wait-events: process {pid}, which watches '{root}', did not answer in 300ms\n\
-         hint: see whether it runs: `ps -o stat,args -p {pid}`\n"
+         hint: see whether it runs: `ps -o stat,args -p {pid}`\n\
+         hint: it answers when what it has written before has been taken by its reader\n"
     );
     assert_eq!(told.err, expected);
     drop(stopped);
@@ -186,4 +187,117 @@ fn a_scan_that_somebody_waits_for_is_not_put_off() {
     assert!(waited < longest, "{waited:?}, {longest:?}");
     let again = scan(true);
     assert!(again > Duration::from_millis(500), "a storm of questions is one of scans: {again:?}");
+}
+
+/// The answer came before the state was there again, where nothing had changed in between.
+#[test]
+fn state_that_was_removed_is_there_when_the_wait_ends() {
+    let site = site();
+    let _watch = Watch::start(&site, &[]);
+    for remove in ["rm -rf r/.auwai", "rm r/.auwai/ledger.sqlite*"] {
+        site.sh(remove).expect_code(0);
+        site.ok(&["watch", "--repo", "r", "--sync"]);
+        site.sh("auwai-ledger files --repo r").expect_code(0);
+    }
+}
+
+#[test]
+fn git_s_head_is_where_it_is_when_the_wait_ends() {
+    let site = site();
+    site.sh("git -C r add -A && git -C r -c user.name=a -c user.email=a@b commit -qm one")
+        .expect_code(0);
+    let _watch = Watch::start(&site, &[]);
+    site.ok(&["watch", "--repo", "r", "--sync"]);
+    for round in 0..3 {
+        site.sh("git -C r -c user.name=a -c user.email=a@b commit -q --allow-empty -m more")
+            .expect_code(0);
+        site.ok(&["watch", "--repo", "r", "--sync"]);
+        let head = site.sh("git -C r rev-parse HEAD").text().trim().to_string();
+        let told = site.sh("auwai-ledger files --repo r | jq -r 'select(.type == \"repo\").head'");
+        assert_eq!(told.text().trim(), head, "round {round}");
+    }
+}
+
+#[test]
+fn a_file_that_has_the_name_of_our_state_comes_and_goes_as_any_other() {
+    let site = site();
+    let _watch = Watch::start(&site, &[]);
+    let has = || site.sh("auwai-ledger files --repo r --fate text").text().contains("\"d/.auwai\"");
+    for text in ["one\n", "two\n"] {
+        site.write("r/d/.auwai", text);
+        site.ok(&["watch", "--repo", "r", "--sync"]);
+        assert!(has());
+        fs::remove_file(site.work("r/d/.auwai")).unwrap();
+        site.ok(&["watch", "--repo", "r", "--sync"]);
+        assert!(!has());
+    }
+}
+
+#[test]
+fn who_cannot_be_asked_is_named() {
+    let site = site();
+    let watch = Watch::start(&site, &[]);
+    let told = site.sh("XDG_RUNTIME_DIR=$PWD/other auwai watch --sync --repo r").expect_code(1);
+    let pid = watch.stages().iter().map(|pid| pid.as_raw_nonzero().get()).find(|pid| {
+        told.err.contains(&format!("hint: process {pid} keeps its index and cannot be asked: "))
+    });
+    assert!(pid.is_some(), "{}", told.err);
+}
+
+/// A scan under few descriptors noted `EMFILE` as what is so of a file, and a barrier passed over it.
+#[test]
+fn a_scan_that_has_too_few_descriptors_takes_nothing_for_unreadable() {
+    let site = site();
+    for n in 0..40 {
+        site.write(format!("r/many/{n}/deep/file"), "text\n");
+    }
+    site.ok(&["index", "--repo", "r"]);
+    let before = site
+        .sh("auwai-ledger files --repo r | jq -c 'select(.type == \"file\")'")
+        .text()
+        .to_string();
+    for limit in 8..20 {
+        site.write("r/many/1/deep/file", format!("text {limit}\n"));
+        let told = site.sh(&format!("ulimit -n {limit}; exec auwai-ledger scan --repo r"));
+        let unreadable =
+            site.sh("auwai-ledger files --repo r --fate unreadable | grep -c '\"type\":\"file\"'");
+        assert_eq!(unreadable.text().trim(), "0", "{limit}: {}", told.err);
+        assert!([0, 3].contains(&told.code()), "{limit}: {}", told.err);
+    }
+    site.write("r/many/1/deep/file", "text\n");
+    site.ok(&["index", "--repo", "r"]);
+    let after = site
+        .sh("auwai-ledger files --repo r | jq -c 'select(.type == \"file\")'")
+        .text()
+        .to_string();
+    assert_eq!(before, after);
+}
+
+/// It was the same directory, so what is above it now was not watched.
+#[test]
+fn a_root_that_comes_back_by_another_way_is_followed_there() {
+    let site = Site::new();
+    site.write("p/r/a", "one\n");
+    let mut watch = site.start(&["watch", "--repo", "p/r"]);
+    let sync = || site.run(&["watch", "--repo", "p/r", "--sync", "--max-seconds", "20"]).code();
+    wait_until("the watcher", || sync() == 0);
+    let lines = |path: &str| {
+        let ask = format!("auwai-ledger files --repo p/r | jq 'select(.path == \"{path}\").lines'");
+        site.sh(&ask).text().trim().to_string()
+    };
+    // The same root below another parent, which then goes.
+    site.sh("mkdir p2 && mv p/r p2/r && mv p old && mv p2 p").expect_code(0);
+    assert_eq!(sync(), 0);
+    site.sh("mv p p3 && mkdir -p p/r && echo new > p/r/n").expect_code(0);
+    wait_until("the new root", || sync() == 0 && lines("n") == "1");
+    site.sh("echo more >> p/r/n").expect_code(0);
+    assert_eq!((sync(), lines("n").as_str()), (0, "2"));
+    // A link to where it was moved, which then goes.
+    site.sh("mv p/r moved && ln -s ../moved p/r").expect_code(0);
+    site.sh("rm p/r && mkdir p/r && echo newer > p/r/m").expect_code(0);
+    wait_until("the newer root", || sync() == 0 && lines("m") == "1");
+    site.sh("echo more >> p/r/m").expect_code(0);
+    assert_eq!((sync(), lines("m").as_str()), (0, "2"));
+    watch.kill().unwrap();
+    watch.wait().unwrap();
 }

@@ -227,3 +227,37 @@ fn polling_tells_of_a_fresh_file_again() {
         words(record).is_some_and(|line| line == "modify file f")
     });
 }
+
+/// A name that was mistyped destroyed the file of that name.
+#[test]
+fn a_file_that_is_not_its_own_is_not_written_over() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("main.rs", "fn main() {}\n");
+    std::os::unix::fs::symlink("kept", sandbox.root().join("link")).unwrap();
+    for (name, code) in [("main.rs", "is not a file that --since has made"), ("no/seen", "")] {
+        for mode in [&["--scan"][..], &["-1"]] {
+            let out = run(&sandbox, &[mode, &["--since", name, "."]].concat());
+            let told = text(&out.stderr);
+            assert!(told.contains(code) && told.contains("hint: "), "{told}");
+            assert_eq!(out.status.code(), Some(3), "{told}");
+            assert!(!text(&out.stdout).contains("rescan"), "nothing is told before");
+        }
+    }
+    assert_eq!(fs::read_to_string(sandbox.root().join("main.rs")).unwrap(), "fn main() {}\n");
+    // A link is led along, and an empty file is taken.
+    fs::write(sandbox.root().join("kept"), "").unwrap();
+    assert!(run(&sandbox, &["--scan", "--since", "link", "."]).status.success());
+    assert!(sandbox.root().join("link").is_symlink());
+    assert!(fs::read(sandbox.root().join("kept")).unwrap().starts_with(b"auwai-since "));
+}
+
+#[test]
+fn what_exists_and_is_not_told_is_no_answer() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("a.rs", "");
+    let asked = |glob: &str| {
+        let args = ["-1", "--initial", "--max-seconds", "0.3", "-g", glob, "."];
+        run(&sandbox, &args).status.code()
+    };
+    assert_eq!((asked("*.rs"), asked("*.c")), (Some(0), Some(1)));
+}

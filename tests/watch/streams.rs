@@ -99,7 +99,7 @@ fn streams_may_be_closed_or_full() {
     ] {
         // A file that is none of its own is warned of.
         let script = format!(
-            "echo nonsense > \"$1\"; \"$0\" --max-seconds 0.2 --since \"$1\" . {streams} & wait $!"
+            "echo auwai-since nonsense > \"$1\"; \"$0\" --max-seconds 0.2 --since \"$1\" . {streams} & wait $!"
         );
         let mut sh = Command::new("bash");
         sh.args(["-c", &script]).arg(program.get_program()).arg(sandbox.home("since"));

@@ -25,7 +25,7 @@ use crate::record;
 /// anything else brings up to date only what it names. All batches that are there when one is
 /// begun are done as one. Events that no `batch` ends are taken when the input rests or ends. A
 /// `barrier` says that somebody waits: what is put off is done now. The index is then what a scan
-/// would make it, and a missing one is made.
+/// would make it, but for which files are ignored, and a missing one is made.
 ///
 /// Writes one `sync` record a round; rounds that end while nobody takes what is written are told as
 /// one. Ends when the input ends, when the reader of its output has

@@ -62,7 +62,7 @@ impl WatchBackend {
 pub struct Event {
     /// What happened.
     pub op: EventOp,
-    /// What is there, or was there.
+    /// What is there; of what has gone, `dir` for a directory, and `other` for anything else.
     pub kind: EventKind,
     /// The path, relative to the root.
     pub path: String,
@@ -192,6 +192,9 @@ pub struct Barrier {
     pub session: String,
     /// The number of its last batch; 0 when there was none yet.
     pub batch: u64,
+    /// The number of the question, where the watcher writes questions to who follows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub question: Option<u64>,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Seen;
 use super::journal::{self, Told};
@@ -18,6 +18,8 @@ use crate::visible::quote_path;
 use crate::watch::change::Changes;
 
 const HEAD: &[u8] = b"auwai-since 2\n";
+/// What such a file begins with in every version: any other is somebody's own.
+const KIND: &[u8] = b"auwai-since ";
 const HASH: usize = blake3::OUT_LEN;
 
 /// Whether a path is that of `own` while it is written: a name of its own, in the same folder, so that
@@ -37,6 +39,22 @@ pub(super) fn shown(file: &Path) -> String {
     quote_path(file.as_os_str().as_bytes()).into_owned()
 }
 
+/// Where the file is, or is to be made: not in the place of a link that leads to it.
+///
+/// # Errors
+/// `not-found` when there is no folder for it.
+pub fn place(file: &Path) -> Result<PathBuf> {
+    if let Ok(real) = file.canonicalize() {
+        return Ok(real);
+    }
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let there = std::fs::metadata(folder);
+    there.map_err(|e| {
+        Error::io("make", shown(file), &e).hint("name one in a folder that is there")
+    })?;
+    Ok(file.to_owned())
+}
+
 /// What the file says.
 pub struct Read {
     /// What was known.
@@ -53,12 +71,20 @@ pub fn read(file: &Path, root: &Path, out: &mut Changes) -> Result<Option<Read>>
     let bytes = match regular::read(file, Links::Follow) {
         Ok(bytes) => bytes,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(regular::cannot("read", file, &e)),
+        Err(e) => {
+            let error = regular::cannot("read", file, &e);
+            return Err(error.hint_instead("name a file that is --since's own: `--since seen`"));
+        }
     };
+    if !bytes.starts_with(&KIND[..KIND.len().min(bytes.len())]) {
+        let message = format!("'{}' is not a file that --since has made", shown(file));
+        return Err(Error::failed("not-ours", message)
+            .hint("it would be written over: name another one, or move it away"));
+    }
     let fault = match parse(&bytes) {
         Some((of, read)) if of == root.as_os_str().as_bytes() => return Ok(Some(read)),
         Some((of, _)) => format!("it is of '{}'", quote_path(&of)),
-        None => "it is damaged, or not one of auwai-wait-events".to_string(),
+        None => "it is damaged, or of another version".to_string(),
     };
     let message =
         format!("cannot compare with '{}': {fault}; everything is told anew", shown(file));

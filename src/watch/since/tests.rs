@@ -63,13 +63,15 @@ fn a_torn_or_foreign_file_is_told_and_everything_is_new() {
     let whole = std::fs::read(&file).unwrap();
     let mut flipped = whole.clone();
     flipped[40] ^= 1;
-    for bad in [&whole[..whole.len() - 1], &flipped, b"", b"something else entirely, of any length"]
-    {
+    for bad in [&whole[..whole.len() - 1], &flipped, b"", b"auwai-", b"auwai-since 1\nof before"] {
         std::fs::write(&file, bad).unwrap();
         let (_, changes) = Since::open(&file, &policy, later).unwrap();
         assert_eq!(ops(&changes), ["rescan Batch"]);
         assert_eq!(changes.warnings.len(), 1);
     }
+    std::fs::write(&file, "somebody's own").unwrap();
+    let refused = Since::open(&file, &policy, later).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code(), "not-ours");
     std::fs::write(&file, &whole).unwrap();
     let other = Policy::everything(dir.path(), &[]).unwrap();
     let (_, changes) = Since::open(&file, &other, later).unwrap();

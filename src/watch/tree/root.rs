@@ -203,8 +203,12 @@ impl Tree {
         }
     }
 
+    /// A link in the place of the root, or of a folder above it, is not the root: that it leads
+    /// elsewhere later is no event here.
     fn inode_now(&self) -> Option<super::Inode> {
-        listing::inode(&self.site.root)
+        let root = &self.site.root;
+        let real = root.canonicalize().is_ok_and(|real| real == *root);
+        listing::inode(root).filter(|_| real)
     }
 
     fn known_inode(&self) -> Option<super::Inode> {
@@ -219,6 +223,10 @@ impl Tree {
     /// Looks whether the root is still the same directory; if not, tells it and takes in what is
     /// there, if anything.
     pub fn check_root(&mut self, out: &mut Changes) {
+        if self.root.is_some() {
+            // It may have come back below others, which are watched before the look.
+            self.watch_above();
+        }
         let (known, now) = (self.known_inode(), self.inode_now());
         if known.is_some() && now == known {
             return;

@@ -191,8 +191,8 @@ impl Tree {
             self.lose(child, out);
             return true;
         }
-        // Our own state comes and goes.
-        if name == b".auwai" {
+        // Our own state comes and goes; a file of that name is one as any other.
+        if hint.dir && name == b".auwai" {
             return false;
         }
         let as_dir = visit::is_in_as_dir(&self.policy, &above.dir, name);

@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::plumbing::ledger::source::Source;
 use crate::record::{self, Barrier, Reader, Record};
 use crate::regular;
-use crate::store::ledger::Ledger;
 use crate::visible::within;
 
 /// How often the state is looked at.
@@ -123,14 +122,11 @@ impl<'a> Waiting<'a> {
         if own.is_none() && self.ended {
             return Err(not_kept(self.source, "it follows a watcher that did not answer"));
         }
-        Ok(own.filter(|barrier| last(state) >= barrier.batch && self.is_known()).cloned())
-    }
-
-    /// Whether the index is there, and all of it: somebody else may have taken it away since that
-    /// batch, or counted a part of it anew. Who keeps it has been asked, and sees to it.
-    fn is_known(&self) -> bool {
-        let path = self.source.state.ledger();
-        regular::is_there(&path) && (Ledger::is_unwritable(&path) || self.source.ledger().is_ok())
+        let is_there = || regular::is_there(&self.source.state.ledger());
+        // Who keeps the index was asked, too: somebody else may have taken it away since that batch.
+        let is_answered =
+            |barrier: &&Barrier| last(state) >= barrier.batch && state.question >= barrier.question;
+        Ok(own.filter(is_answered).filter(|_| is_there()).cloned())
     }
 
     /// Who keeps a part alone has never done what happened elsewhere.
@@ -153,8 +149,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Gives up when it has taken too long; where nothing says how long that is, says who is waited
-    /// for. While no watcher has answered, who asks the watchers says so.
+    /// Gives up when it has taken too long, and says before who is waited for. While no watcher has answered, who asks the watchers says so.
     fn check_time(&mut self, state: Option<&WatchState>, io: &mut Io<'_>) -> Result<()> {
         let waited = self.begun.elapsed();
         if let Some(longest) = self.longest.filter(|longest| waited >= *longest) {
@@ -163,7 +158,6 @@ impl<'a> Waiting<'a> {
         let asked = self.ended || state.is_some_and(|state| self.answer_of(state).is_some());
         if let Some(state) = state
             && asked
-            && self.longest.is_none()
             && waited >= PATIENCE
             && !std::mem::replace(&mut self.said, true)
         {

@@ -118,8 +118,9 @@ impl Follow {
             self.todo.change.merge(change, self.max_files);
             self.settle(now, io)?;
         }
-        if asked {
+        if let Some(barrier) = asked {
             self.hurry(now, io)?;
+            self.answer(barrier.question, io)?;
         }
         Ok(end)
     }
@@ -137,6 +138,22 @@ impl Follow {
         }
         self.todo.due = self.todo.due.map(|due| self.backoff.hurry(due, now));
         Ok(())
+    }
+
+    /// Notes a question as answered, when there is nothing to do for it; else with what there is.
+    fn answer(&mut self, question: Option<u64>, io: &mut Io<'_>) -> Result<()> {
+        let change = &mut self.todo.change;
+        change.question = question.or(change.question);
+        if !change.is_empty() || self.backoff.failing() {
+            return Ok(());
+        }
+        match change.question.take().map_or(Ok(()), |question| self.keeper.answered(question)) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.todo.change.question = question;
+                self.fail(error, io)
+            }
+        }
     }
 
     /// Takes what is to be looked at once more, when its time has come or the input has ended.

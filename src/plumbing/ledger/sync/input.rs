@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::record::{Reader, Ready, Record, RepoPath};
+use crate::record::{Barrier, Reader, Ready, Record, RepoPath};
 
 /// What is to be brought up to date.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Change {
     pub ready: Option<Ready>,
     /// The number of the last batch in it.
     pub batch: Option<u64>,
+    /// The number of the last question that is answered when it is done.
+    pub question: Option<u64>,
     /// How many batches, events and rescans are in it.
     pub told: (u64, u64, u64),
     /// How many directories are watched, and how many polled, where that was told.
@@ -39,9 +41,10 @@ impl Change {
         self.all |= later.all;
         later.paths.into_iter().for_each(|path| self.add(path, max_files));
         if later.ready.is_some() {
-            (self.ready, self.batch) = (later.ready, None);
+            (self.ready, self.batch, self.question) = (later.ready, None, None);
         }
         self.batch = later.batch.or(self.batch);
+        self.question = later.question.or(self.question);
         self.standing = later.standing.or(self.standing);
         let (batches, events, rescans) = later.told;
         self.told = (self.told.0 + batches, self.told.1 + events, self.told.2 + rescans);
@@ -72,8 +75,8 @@ struct Pending {
     open: Change,
     /// How the input ended.
     end: Option<Result<()>>,
-    /// Whether somebody waits.
-    asked: bool,
+    /// The question of who waits.
+    asked: Option<Barrier>,
     /// Whether a byte lies in the wake-up line.
     woken: bool,
 }
@@ -93,8 +96,8 @@ pub struct Taken {
     pub came: bool,
     /// Whether events wait that no batch has ended.
     pub more: bool,
-    /// Whether somebody waits for it.
-    pub asked: bool,
+    /// The question of who waits for it.
+    pub asked: Option<Barrier>,
     /// How the input ended, if it has.
     pub end: Option<Result<()>>,
 }
@@ -187,7 +190,7 @@ impl Pending {
                 open.told.0 += 1;
                 self.whole.merge(open, max_files);
             }
-            Record::Barrier(_) => self.asked = true,
+            Record::Barrier(barrier) => self.asked = Some(barrier),
             _ => {}
         }
         Ok(false)

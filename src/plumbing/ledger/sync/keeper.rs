@@ -139,6 +139,9 @@ impl Keeper {
     /// As [`Keeper::wants_scan`]; `watched` when another process has come to keep the index.
     pub fn stand(&mut self) -> Result<bool> {
         let anew = self.wants_scan(&Change::default())?;
+        if let Some(open) = self.ledger.as_mut().filter(|_| !anew) {
+            self.follower.note_head(&mut open.ledger)?;
+        }
         if !self.place.says(&self.state) {
             self.tell()?;
         }
@@ -229,6 +232,7 @@ impl Keeper {
             state.session = Some(ready.session.clone());
             state.backend = Some(ready.backend);
             self.reached = None;
+            state.question = None;
             self.interval = ready.interval_ms.map_or(INTERVAL, Duration::from_millis);
         }
         if let Some(standing) = change.standing {
@@ -238,6 +242,7 @@ impl Keeper {
             self.reached = Some(LastBatch { n, at: at.clone() });
         }
         state.last_batch.clone_from(&self.reached);
+        state.question = change.question.or(state.question);
         let sums = &mut state.counters;
         sums.batches += change.told.0;
         sums.events += change.told.1;
@@ -251,6 +256,15 @@ impl Keeper {
             state.last_scan = Some(LastScan { at, files: sync.files });
         }
         state.last_error = None;
+        self.tell()
+    }
+
+    /// Notes that what a question stands for is in the index.
+    ///
+    /// # Errors
+    /// When the state cannot be written.
+    pub fn answered(&mut self, question: u64) -> Result<()> {
+        self.state.question = Some(question);
         self.tell()
     }
 

@@ -42,6 +42,9 @@ pub struct WatchState {
     /// The last batch that is in the index.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_batch: Option<LastBatch>,
+    /// The watcher's last question of which all that it stands for is in the index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<u64>,
     /// The last scan of the whole tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_scan: Option<LastScan>,
