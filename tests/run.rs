@@ -468,3 +468,22 @@ fn a_mark_that_fails_stops_the_run_and_gives_back_its_segment() {
     assert_eq!((segments(&site, "done"), segments(&site, "active")), (1, 0));
     assert!(!site.path("read-3").exists());
 }
+
+/// The brief was written before the command's end was looked for.
+#[test]
+fn a_brief_that_nobody_takes_does_not_hold_the_run() {
+    let site = Site::new();
+    for n in 0..1500 {
+        site.write(format!("a-folder-with-a-long-name-{n}/and-a-file-in-it-{n}.txt"), "x\n");
+    }
+    let begun = Instant::now();
+    // What it leaves running has its standard input open, and reads nothing.
+    let left = "exec 3<&0; sleep 60 <&3 > /dev/null 2>&1 & exit 0";
+    let window = ["--context-window", "400k", "--fixed-prompt", "100k"];
+    let told = site.run(&[&["run"], &window[..], &["--", "sh", "-c", left]].concat());
+    let told = told.expect_code(3);
+    assert!(told.err.contains("ended well but took 0 of 1,500 chunks"), "{}", told.err);
+    assert!(begun.elapsed() < Duration::from_secs(50), "it waited for what was left running");
+    let brief = site.sh("auwai next --json | jq -r .brief | wc -c").text().trim().to_string();
+    assert!(brief.parse::<u64>().unwrap() > 65_536, "a pipe takes {brief} bytes at once");
+}

@@ -174,7 +174,7 @@ pub(super) fn new(root: PathBuf, added: &Added<'_>) -> Result<Member> {
 /// Adds `new`, or moves the member of its name there. `named` says that the name was typed.
 pub(super) fn put(
     members: &mut Vec<Member>,
-    new: Member,
+    mut new: Member,
     named: bool,
     around: &Surroundings,
 ) -> Result<Member> {
@@ -193,6 +193,9 @@ pub(super) fn put(
     match members.iter().position(|other| other.name == new.name) {
         None => members.push(new.clone()),
         Some(at) if named || members[at].path == new.path || !members[at].path.is_dir() => {
+            // Where its state is was said when it was added, and other bounds do not change it.
+            let state_dir = new.state_dir.or_else(|| members[at].state_dir.clone());
+            new = Member { state_dir, ..new };
             members[at] = new.clone();
         }
         Some(at) => return Err(taken(&members[at])),

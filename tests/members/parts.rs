@@ -175,3 +175,16 @@ fn a_folder_that_is_not_walked_into_any_more_is_not_read_to_its_end() {
         assert!(told.err.contains("is no folder that is read any more"), "{change}: {}", told.err);
     }
 }
+
+#[test]
+fn other_bounds_leave_the_state_where_it_is() {
+    let site = site();
+    site.ok(&["workspace", "init", "kept", "--root", "kept"]);
+    site.ok(&["workspace", "add", "r", "-W", "kept", "--state-dir", "elsewhere"]);
+    site.ok(&["plan", "-W", "kept"]);
+    site.ok(&["workspace", "add", "r", "-W", "kept", "--only", "docs"]);
+    site.ok(&["replan", "-W", "kept"]);
+    assert!(!site.work("r/.auwai").exists());
+    let told = fs::read_to_string(site.work("kept/.auwai/workspace/workspace.json")).unwrap();
+    assert!(told.contains("\"state_dir\"") && told.contains("\"docs\""), "{told}");
+}

@@ -6,9 +6,9 @@ use std::io::{PipeWriter, Write, sink};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::{Finding, until_its_end};
 use super::queue::Queue;
@@ -18,6 +18,7 @@ use crate::delivery::all_taken;
 use crate::error::{Error, Result};
 use crate::porcelain::pipeline::{Pipeline, collect_records, stage};
 use crate::porcelain::progress::Bar;
+use crate::porcelain::signals::Stopper;
 use crate::porcelain::target::Target;
 use crate::record::{Read as Delivered, Record, Segment, SegmentId, SegmentKind};
 use crate::regular::{self, Links};
@@ -191,31 +192,35 @@ impl Worker<'_> {
         child: &mut Child,
         io: &mut Io<'_>,
     ) -> Result<(ExitStatus, Taken)> {
-        brief(segment, &writer)?;
         let id = segment.id.to_string();
         let show = self.target.ledger("show").arg("--segment").arg(&id);
         let print = stage(["auwai-ledger", "print", "--ack-fd", "3", "--segment"]).arg(&id);
         // The command may think for long before it reads on; only its end ends the wait.
         let print = print.arg("--drain").arg("1000weeks").acks();
-        let pipeline = Pipeline::start_into(&[show, print], writer, io)?;
         // What stays unread is told by the command's end, not as for a reader at a shell.
         let io = &mut Io { input: io.input, out: io.out, err: &mut sink(), world: io.world };
-        let (stopper, stopped) = (pipeline.stopper(), AtomicBool::new(false));
+        let (sender, briefed) = channel();
+        let (halt, stop) = (Halt::default(), sender.clone());
         let stop = || {
-            stopped.store(true, Ordering::SeqCst);
-            stopper.stop();
+            halt.stop();
+            let _ = stop.send(None);
         };
+        send_brief(segment, writer, sender);
         let mut delivered = Vec::new();
-        let keep = |record, _: &mut Io<'_>| {
-            if let Record::Read(read) = record {
-                delivered.push(read);
-            }
-            Ok(())
+        let feed = || {
+            let Some(writer) = briefed.recv().ok().flatten() else { return Ok(()) };
+            let pipeline = Pipeline::start_into(&[show, print], writer?, io)?;
+            halt.set(pipeline.stopper());
+            pipeline.records(io, |record, _: &mut Io<'_>| {
+                if let Record::Read(read) = record {
+                    delivered.push(read);
+                }
+                Ok(())
+            })
         };
-        let (status, sent) =
-            until_its_end(child, self.queue.signals(), stop, || pipeline.records(io, keep))?;
+        let (status, sent) = until_its_end(child, self.queue.signals(), stop, feed)?;
         // What was stopped here was not taken, and that is judged by what came.
-        if !stopped.load(Ordering::SeqCst) {
+        if !halt.is_stopped() {
             sent?;
         }
         Ok((status, Taken::Chunks(delivered)))
@@ -228,12 +233,12 @@ impl Worker<'_> {
         writer: PipeWriter,
         child: &mut Child,
     ) -> Result<(ExitStatus, Taken)> {
-        let open = brief(segment, &writer)?;
+        let brief = segment.brief.clone().unwrap_or_default();
         let path = self.target.workspace().fullread_dir().join("findings.md");
         let ((sender, sent), over) = (channel(), Arc::new(AtomicBool::new(false)));
         let (stop, late) = (sender.clone(), Arc::clone(&over));
         std::thread::spawn(move || {
-            let taken = pour(&path, writer, &|| late.load(Ordering::SeqCst));
+            let taken = pour(&brief, &path, writer, &|| late.load(Ordering::SeqCst));
             // Nobody waits any more for what came too late.
             let _ = sender.send(taken);
         });
@@ -243,7 +248,7 @@ impl Worker<'_> {
         };
         let (status, sent) =
             until_its_end(child, self.queue.signals(), stop, || sent.recv().unwrap_or(Ok(false)))?;
-        sent.map(|all| (status, Taken::Findings(open && all)))
+        sent.map(|all| (status, Taken::Findings(all)))
     }
 
     fn failed(&self, id: &SegmentId, status: ExitStatus) -> Error {
@@ -271,14 +276,44 @@ fn pipe() -> Result<(std::io::PipeReader, PipeWriter)> {
     std::io::pipe().map_err(|e| Error::io("make", "a pipe", &e))
 }
 
-/// Whether the command still had its input open.
-fn brief(segment: &Segment, mut writer: &PipeWriter) -> Result<bool> {
-    let brief = segment.brief.as_deref().unwrap_or_default();
-    unless_closed(writeln!(writer, "{brief}"))
+/// What ends the feeding of a command, before its stages have begun and after.
+#[derive(Default)]
+struct Halt(Mutex<(bool, Option<Stopper>)>);
+
+impl Halt {
+    fn stop(&self) {
+        let mut halt = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        halt.0 = true;
+        halt.1.iter().for_each(Stopper::stop);
+    }
+
+    fn set(&self, stopper: Stopper) {
+        let mut halt = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if halt.0 {
+            stopper.stop();
+        }
+        halt.1 = Some(stopper);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
 }
 
-/// Sends a file, if there is one, and waits until it is taken; whether it was.
-fn pour(path: &Path, mut writer: PipeWriter, over: &dyn Fn() -> bool) -> Result<bool> {
+/// Writes the brief, and gives the writer back. On a thread of its own: a command that has ended may
+/// have left somebody who holds its input open and reads nothing.
+fn send_brief(segment: &Segment, writer: PipeWriter, back: Sender<Option<Result<PipeWriter>>>) {
+    let brief = segment.brief.clone().unwrap_or_default();
+    std::thread::spawn(move || {
+        let written = unless_closed(writeln!(&writer, "{brief}"));
+        // Nobody waits any more for what came too late.
+        let _ = back.send(Some(written.map(|_| writer)));
+    });
+}
+
+/// Sends a brief, and a file if there is one, and waits until they are taken; whether they were.
+fn pour(brief: &str, path: &Path, mut writer: PipeWriter, over: &dyn Fn() -> bool) -> Result<bool> {
+    let briefed = unless_closed(writeln!(writer, "{brief}"))?;
     let cannot = |e: &std::io::Error| Error::io("read", quote(path), e);
     let open = match regular::open(path, Links::Refuse) {
         Ok(mut file) => unless_closed(std::io::copy(&mut file, &mut writer).map(|_| ()))?,
@@ -286,7 +321,7 @@ fn pour(path: &Path, mut writer: PipeWriter, over: &dyn Fn() -> bool) -> Result<
         Err(e) => return Err(cannot(&e)),
     };
     let all = all_taken(writer.as_fd(), over);
-    Ok(open && all.map_err(|e| Error::io("write to", "the command", &e))?)
+    Ok(briefed && open && all.map_err(|e| Error::io("write to", "the command", &e))?)
 }
 
 /// A command that does not read is judged by its exit status and by what it took.
