@@ -229,11 +229,11 @@ impl<'a> Shelf<'a> {
     /// Puts chunks into pending segments: beside others of their file first, then what is left of a
     /// file together. Returns what has found no room.
     fn top_up(&mut self) -> Vec<u32> {
-        let homes = self.homes();
+        let (homes, mut sums) = (self.homes(), HashMap::new());
         let mut left = Vec::new();
         for chunk in std::mem::take(&mut self.pool) {
             let homes = homes.get(&self.tree.file(chunk)).map(Vec::as_slice).unwrap_or_default();
-            if !homes.iter().any(|at| self.add_one(*at, chunk)) {
+            if !homes.iter().any(|at| self.add_one(*at, chunk, &mut sums)) {
                 left.push(chunk);
             }
         }
@@ -262,11 +262,20 @@ impl<'a> Shelf<'a> {
         self.lists[at].as_deref().unwrap_or_default()
     }
 
-    fn add_one(&mut self, at: usize, chunk: u32) -> bool {
+    /// Puts a chunk into a segment that holds something of its file. `sums` is what segments cost: a
+    /// file may have a thousand of them, and be new by the half, so one that is full is passed by at
+    /// a glance.
+    fn add_one(&mut self, at: usize, chunk: u32, sums: &mut HashMap<usize, Cost>) -> bool {
+        let sum = *sums.entry(at).or_insert_with(|| self.tree.cost(self.list(at)));
+        if !self.tree.may_join(sum, chunk, self.limits) {
+            return false;
+        }
         let wider = with(self.list(at), &[chunk]);
-        let fits = self.tree.cost(&wider).within(self.limits);
+        let cost = self.tree.cost(&wider);
+        let fits = cost.within(self.limits);
         if fits {
             self.lists[at] = Some(wider);
+            sums.insert(at, cost);
         }
         fits
     }

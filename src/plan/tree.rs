@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::cost::{Cost, Last, cost};
+use super::cost::{BRIEF_LINE_TOKENS, Cost, Last, cost};
 use super::order::Order;
 use super::pack::Open;
 use super::part::{File, Files, Part};
@@ -144,6 +144,16 @@ impl Tree {
     /// What a segment of these chunks costs.
     pub(super) fn cost(&self, list: &[u32]) -> Cost {
         Cost::EMPTY.plus(self.block(list))
+    }
+
+    /// Whether a segment of this cost may have room for one more chunk of a file that it has. Where it
+    /// fills a gap, it saves a frame and a line of the brief.
+    pub(super) fn may_join(&self, sum: Cost, at: u32, limits: Cost) -> bool {
+        let (_, part) = self.part(at);
+        let saved = part.frame.saturating_add(BRIEF_LINE_TOKENS).saturating_mul(2);
+        let shown = sum.shown.saturating_add(part.tokens);
+        shown <= limits.shown.saturating_add(saved)
+            && sum.listed <= limits.listed.saturating_add(saved)
     }
 
     /// What these chunks cost in a segment that has nothing of their files.
