@@ -37,6 +37,34 @@ pub fn span(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a span of time, such as 50ms, 2s or 0.5 (seconds)".to_string())
 }
 
+/// For how long a segment is handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease(pub Option<Duration>);
+
+impl std::fmt::Display for Lease {
+    /// As it is typed.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(length) => write!(f, "{}", length.as_secs_f64()),
+            None => f.write_str("never"),
+        }
+    }
+}
+
+/// Parses the length of a lease for clap: a span of time, or `never` for one that does not run out.
+///
+/// # Errors
+/// Says what is understood.
+pub fn lease(text: &str) -> Result<Lease, String> {
+    match text {
+        "never" => Ok(Lease(None)),
+        _ => match span(text) {
+            Ok(span) if span.as_millis() > 0 => Ok(Lease(Some(span))),
+            _ => Err("not the length of a lease, such as 90s, 30m or never".to_string()),
+        },
+    }
+}
+
 /// Parses `PATH` or `NAME=PATH` for clap; a path that holds `=` is given as `NAME=PATH` or `./…`.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let reader = args.reader.resolve(io.world)?;
     let segment = match args.segment.id() {
         Some(id) => id,
-        None => target.active(&reader, &target.status(io)?)?,
+        None => target.own(&reader, io)?,
     };
     let close = target.ledger("close").arg("--reader").arg(&reader);
     let close = close.arg("--segment").arg(segment.to_string());

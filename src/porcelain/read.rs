@@ -7,7 +7,6 @@ use super::pipeline::{Pipeline, Stage, stage};
 use super::target::Target;
 use crate::cli::Io;
 use crate::error::{Error, Result};
-use crate::record::Status;
 use crate::visible::quote;
 
 /// Print the text of the active segment, and mark what was taken as read
@@ -53,24 +52,31 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     }
     let reader = args.reader.resolve(io.world)?;
     let (size, segment) = (page_size(args, io)?, args.segment.id());
-    // What is typed in full needs no look at the plan.
-    let status = match size.is_some() && segment.is_some() {
-        true => Status::default(),
-        false => target.status(io)?,
+    let segment = match (args.wanted.is_empty(), segment) {
+        (false, _) => None,
+        (true, None) => Some(target.own(&reader, io)?),
+        (true, Some(id)) => {
+            let renewed = target.renew(&id, &reader, io);
+            renewed.map_err(|error| args.segment.explain(error, "read"))?;
+            Some(id)
+        }
     };
-    let size = size.or(status.policy.as_ref().and_then(|policy| policy.page));
+    // Who says the size of a page needs no look at the plan.
+    let size = match size {
+        Some(size) => Some(size),
+        None => target.status(io)?.policy.and_then(|policy| policy.page),
+    };
     let show = target.ledger("show").flag("--unread", args.unread && size.is_none());
     let show = show.flag("--planned", !args.wanted.is_empty());
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
-    let (show, mark, segment) = match args.wanted.is_empty() {
-        true => {
-            let id = segment.map_or_else(|| target.active(&reader, &status), Ok)?.to_string();
+    let (show, mark) = match &segment {
+        Some(id) => {
             let show = show.flag("--paged", size.is_some());
-            (show.arg("--segment").arg(&id), mark.arg("--segment").arg(&id), Some(id))
+            (show.arg("--segment").arg(&id.0), mark.arg("--segment").arg(&id.0))
         }
-        false => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark, None),
+        None => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark),
     };
-    let print = print_stage(args, &target, segment.as_deref(), size)?;
+    let print = print_stage(args, &target, segment.as_ref().map(|id| id.0.as_str()), size)?;
     let passed = Pipeline::start(&[show, print, mark], io)?.pass(io);
     passed.map_err(|error| explain(args.segment.explain(error, "read"), &args.wanted))
 }

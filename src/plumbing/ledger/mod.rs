@@ -14,6 +14,7 @@ mod outdated;
 pub mod print;
 mod reading;
 mod release;
+mod renew;
 mod replan;
 mod scan;
 mod segments;
@@ -23,6 +24,7 @@ mod status;
 mod sync;
 mod target;
 mod verify;
+mod wait;
 mod why;
 mod words;
 
@@ -59,6 +61,7 @@ enum Verb {
     Segments(segments::Args),
     Claim(claim::Args),
     Release(release::Args),
+    Renew(renew::Args),
     Show(show::Args),
     Print(print::Args),
     Mark(mark::Args),
@@ -88,6 +91,7 @@ impl Tool for Ledger {
             Verb::Segments(args) => segments::run(args, io),
             Verb::Claim(args) => claim::run(args, io),
             Verb::Release(args) => release::run(args, io),
+            Verb::Renew(args) => renew::run(args, io),
             Verb::Show(args) => show::run(args, io),
             Verb::Print(args) => print::run(args, io),
             Verb::Mark(args) => mark::run(args, io),
@@ -114,6 +118,7 @@ impl Verb {
             Verb::Segments(_) => "segments",
             Verb::Claim(_) => "claim",
             Verb::Release(_) => "release",
+            Verb::Renew(_) => "renew",
             Verb::Show(_) => "show",
             Verb::Print(_) => "print",
             Verb::Mark(_) => "mark",

@@ -122,7 +122,7 @@ pub struct Done {
     pub complete: u64,
 }
 
-/// A reader and the segment that it has.
+/// A reader and the segment that it has: what `auwai-ledger renew` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Holder {
     /// The reader.
@@ -131,6 +131,9 @@ pub struct Holder {
     pub segment: SegmentId,
     /// Since when.
     pub since: String,
+    /// Until when, unless it is renewed; absent when it is for good.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub until: Option<String>,
 }
 
 /// Where a full read, or a repository's index, stands.

@@ -120,6 +120,7 @@ fn clear(tx: &Transaction<'_>) -> Work<()> {
         "segment_progress",
         "queue",
         "claims",
+        "lapses",
         "marks",
     ];
     for table in tables {

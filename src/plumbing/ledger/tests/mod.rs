@@ -4,13 +4,16 @@
 #![allow(clippy::unwrap_used)]
 
 mod closing;
+mod leases;
 mod outside;
 mod plans;
 mod reading;
 mod views;
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Parser;
 
@@ -19,6 +22,11 @@ use crate::cli::World;
 use crate::record::{self, Record, Segment, SegmentStatus, Status};
 use crate::store::coverage::testing::{id, plan, reads};
 use crate::workspace::{Trust, Workspace};
+
+thread_local! {
+    /// What the clock of a test says, in seconds since 1970.
+    static CLOCK: Cell<u64> = const { Cell::new(0) };
+}
 
 /// A workspace in a folder of its own, and the tool run in it.
 struct Desk {
@@ -57,7 +65,8 @@ impl Desk {
         mut input: &[u8],
         vars: &[(&str, &OsStr)],
     ) -> Result<(Vec<Record>, String)> {
-        let world = World::of(self.dir.path(), vars);
+        let mut world = World::of(self.dir.path(), vars);
+        world.now = || UNIX_EPOCH + Duration::from_secs(CLOCK.get());
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let tool = Ledger::try_parse_from([&["auwai-ledger"], args].concat()).unwrap();
         let mut io = Io { input: &mut input, out: &mut out, err: &mut err, world: &world };
