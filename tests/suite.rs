@@ -11,6 +11,7 @@ mod fullread;
 mod help;
 mod house;
 mod inbox;
+mod lease;
 mod man;
 mod members;
 mod odd;

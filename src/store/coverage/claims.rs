@@ -140,7 +140,13 @@ fn lapse(tx: &Transaction<'_>, claim: &Claim, lease: &Lease, now: &Moment) -> Wo
         "INSERT OR REPLACE INTO lapses (segment_id, reader, since, length, at, passed)
             VALUES (?, ?, ?, ?, ?, 0)",
     )?
-    .execute(params![claim.segment.0, claim.reader, claim.since, lease.length, now.timestamp()])?;
+    .execute(params![
+        claim.segment.0,
+        claim.reader,
+        claim.since,
+        lease.length,
+        now.timestamp()
+    ])?;
     Ok(())
 }
 
@@ -210,12 +216,7 @@ fn renew(tx: &Transaction<'_>, id: &SegmentId, reader: &str, now: &Moment) -> Wo
     }
 }
 
-fn length_of(
-    c: &Connection,
-    table: &str,
-    id: &SegmentId,
-    reader: &str,
-) -> Work<Option<Duration>> {
+fn length_of(c: &Connection, table: &str, id: &SegmentId, reader: &str) -> Work<Option<Duration>> {
     let sql = format!("SELECT length FROM {table} WHERE segment_id = ? AND reader = ?");
     let row = c.query_row(&sql, [&id.0, reader], |row| row.get::<_, Option<i64>>(0)).optional()?;
     Ok(row.flatten().map(|length| Duration::from_millis(length.max(0).cast_unsigned())))

@@ -279,7 +279,9 @@ fn take(coverage: &mut Coverage, desk: &mut Desk, step: &Step) {
             );
         }
         Step::Claim(who) => {
-            if let Handed::Segment(placed) = coverage.claim(ask(&format!("r{who}")), &now(0)).unwrap() {
+            if let Handed::Segment(placed) =
+                coverage.claim(ask(&format!("r{who}")), &now(0)).unwrap()
+            {
                 let id = placed.segment.id.0;
                 desk.segments.iter_mut().find(|it| it.0 == id).unwrap().1 = SegmentStatus::Active;
             }

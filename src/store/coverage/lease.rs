@@ -62,8 +62,7 @@ impl Lease {
         let length = millis(length);
         let until = now.since_1970().saturating_add(length);
         let boot = now.up.as_ref();
-        let boot =
-            boot.map(|up| (up.boot.clone(), millis(up.for_so_long).saturating_add(length)));
+        let boot = boot.map(|up| (up.boot.clone(), millis(up.for_so_long).saturating_add(length)));
         Lease { length, until, boot }
     }
 

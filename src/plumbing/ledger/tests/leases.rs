@@ -1,5 +1,7 @@
 //! Time goes by, and every verb tells the truth of who has what.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::*;
 
 /// Ann had a segment for half an hour, and has not been heard of.
@@ -7,9 +9,19 @@ fn lapsed() -> Desk {
     let desk = Desk::planned(2, 4);
     CLOCK.set(0);
     desk.claim("ann");
-    desk.mark(1, 2);
+    desk.feed(&["mark"], &first(2)).unwrap();
     CLOCK.set(1800);
     desk
+}
+
+/// The deliveries of the first chunks of the first segment, which has four.
+fn first(chunks: usize) -> Vec<u8> {
+    deliveries(1, 4)
+        .split_inclusive(|byte| *byte == b'\n')
+        .take(chunks)
+        .flatten()
+        .copied()
+        .collect()
 }
 
 #[test]
@@ -37,22 +49,27 @@ fn what_has_run_out_is_pending_for_whoever_looks() {
     assert_eq!(desk.run(&["segments", "--status", "active"]).unwrap().len(), 1, "the end alone");
     let desk = lapsed();
     desk.run(&["coverage"]).unwrap();
-    let table = "SELECT status, (SELECT count(*) FROM claims) FROM segments WHERE segment_id = 'read-1'";
+    let table =
+        "SELECT status, (SELECT count(*) FROM claims) FROM segments WHERE segment_id = 'read-1'";
     assert_eq!(desk.ask(table), "[('pending', 0)]", "scripts see it too");
     let exported = std::fs::read_to_string(desk.state("fullread.json")).unwrap();
     assert!(!exported.contains("\"active\""), "{exported}");
 }
 
+/// A clock for deliveries, which are committed on a thread of their own.
+static SECONDS: AtomicU64 = AtomicU64::new(0);
+
 #[test]
 fn a_delivery_renews() {
-    let desk = lapsed();
-    CLOCK.set(1000);
-    let mark = ["mark", "--reader", "ann", "--segment", "read-1"];
-    desk.feed(&mark, &deliveries(1, 3)).unwrap();
-    CLOCK.set(2799);
+    let mut desk = Desk::planned(2, 4);
+    desk.now = || UNIX_EPOCH + Duration::from_secs(SECONDS.load(Ordering::SeqCst));
+    desk.claim("ann");
+    SECONDS.store(1000, Ordering::SeqCst);
+    desk.feed(&["mark", "--reader", "ann", "--segment", "read-1"], &first(3)).unwrap();
+    SECONDS.store(2799, Ordering::SeqCst);
     assert_eq!(desk.status().active[0].until.as_deref(), Some("1970-01-01T00:46:40Z"));
-    desk.feed(&["mark", "--reader", "eve", "--segment", "read-1"], &deliveries(1, 3)).unwrap();
-    CLOCK.set(2800);
+    desk.feed(&["mark", "--reader", "eve", "--segment", "read-1"], &first(3)).unwrap();
+    SECONDS.store(2800, Ordering::SeqCst);
     assert!(desk.status().active.is_empty(), "who reads what another has renews nothing");
 }
 
@@ -71,7 +88,8 @@ fn a_late_reader_goes_on_while_nobody_else_has_begun() {
 fn a_reader_that_lost_its_segment_is_told_who_has_it() {
     let desk = lapsed();
     assert_eq!(desk.claim("bob").id.0, "read-1");
-    for args in [&["renew"][..], &["renew", "--segment", "read-1"], &["close", "--segment", "read-1"]]
+    for args in
+        [&["renew"][..], &["renew", "--segment", "read-1"], &["close", "--segment", "read-1"]]
     {
         let error = desk.run(&[args, &["--reader", "ann"]].concat()).unwrap_err();
         assert_eq!(error.code(), "lost-lease");
