@@ -111,6 +111,8 @@ impl Kept<'_> {
         };
         match coverage.renew(self.reader, Some(id), &world.moment()) {
             Err(error) if error.code() == "lost-lease" => self.lost = Some(error),
+            // A replan has taken it away meanwhile.
+            Err(error) if error.code() == "unknown-segment" => self.segment = None,
             Err(error) if error.kind() != Kind::No => return Err(error),
             _ => {}
         }
