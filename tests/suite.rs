@@ -13,6 +13,7 @@ mod house;
 mod inbox;
 mod lease;
 mod man;
+mod marks;
 mod members;
 mod odd;
 mod paths;

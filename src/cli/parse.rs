@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::record::is_mark;
 pub use crate::record::is_name;
+use crate::visible::one_line;
 
 /// A repository on a command line: `PATH`, or `NAME=PATH` to give it a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,27 @@ pub fn span(text: &str) -> Result<Duration, String> {
     // A year of waiting is for ever; longer spans would overflow the clock.
     span.map(|span| span.min(Duration::from_secs(365 * 86_400)))
         .ok_or_else(|| "not a span of time, such as 50ms, 2s or 0.5 (seconds)".to_string())
+}
+
+/// Marks as a reader gives them back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks(pub Vec<String>);
+
+/// Parses marks for clap: numbers with space or commas between them, or lines as they were printed.
+///
+/// # Errors
+/// Names what is no mark.
+pub fn marks(text: &str) -> Result<Marks, String> {
+    let words = text.split(|c: char| c.is_whitespace() || c == ',');
+    let words = words.filter(|word| !matches!(*word, "" | "===" | "mark"));
+    let marks: Vec<String> = words.map(str::to_string).collect();
+    match marks.iter().find(|word| !is_mark(word)) {
+        None if marks.is_empty() => {
+            Err("no marks: they are the numbers of lines `=== mark …`".into())
+        }
+        None => Ok(Marks(marks)),
+        Some(odd) => Err(format!("not a mark: '{}'", one_line(odd))),
+    }
 }
 
 /// For how long a segment is handed out.

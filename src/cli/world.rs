@@ -34,6 +34,8 @@ pub struct World {
     pub now: fn() -> SystemTime,
     /// The clock that nobody sets: how long the machine runs.
     pub uptime: fn() -> Option<Uptime>,
+    /// Bytes that nobody can foresee.
+    pub seed: fn() -> std::io::Result<[u8; 32]>,
     /// How many threads to work with.
     pub threads: usize,
     /// Whether standard error is a terminal.
@@ -50,6 +52,7 @@ impl World {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             now: SystemTime::now,
             uptime,
+            seed,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             terminal: std::io::stderr().is_terminal(),
             screen: std::io::stdout().is_terminal(),
@@ -64,6 +67,7 @@ impl World {
             cwd: cwd.to_owned(),
             now: || SystemTime::UNIX_EPOCH,
             uptime: || None,
+            seed: || Ok([0; 32]),
             threads: 1,
             terminal: false,
             screen: false,
@@ -191,6 +195,13 @@ impl World {
     pub fn absolute(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
+}
+
+/// What the system has for keys.
+fn seed() -> std::io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut seed)?;
+    Ok(seed)
 }
 
 /// How long the machine runs, sleep included, as Linux tells it; `None` elsewhere. A container may see

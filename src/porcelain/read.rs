@@ -6,7 +6,9 @@ use super::options::{Common, ReaderOption, SegmentOption};
 use super::pipeline::{Pipeline, Stage, stage};
 use super::target::Target;
 use crate::cli::Io;
+use crate::cli::parse::{Marks, marks};
 use crate::error::{Error, Result};
+use crate::plumbing::plan::most_marks;
 use crate::visible::quote;
 
 /// Print the text of the active segment, and mark what was taken as read
@@ -35,6 +37,10 @@ pub struct Args {
     /// Print page N again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     page: Option<u64>,
+    /// First confirm the page before, under a plan with marks: MARKS are all that stand in it, lines
+    /// such as `=== mark 0481297355106` or their numbers
+    #[arg(long, value_name = "MARKS", value_parser = marks, conflicts_with = "wanted")]
+    marks: Option<Marks>,
     /// How long to wait without progress for the reader of a pipe to take the rest
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     drain: humantime::Duration,
@@ -61,12 +67,15 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
             Some(id)
         }
     };
-    // Who says the size of a page needs no look at the plan.
-    let size = match size {
-        Some(size) => Some(size),
-        None => target.status(io)?.policy.and_then(|policy| policy.page),
-    };
-    let show = target.ledger("show").flag("--unread", args.unread && size.is_none());
+    if let (Some(marks), Some(id)) = (&args.marks, &segment) {
+        target.confirm(id, &reader, marks, io)?;
+    }
+    let policy = target.status(io)?.policy;
+    let size = size.or(policy.as_ref().and_then(|policy| policy.page));
+    let marks = policy.as_ref().and_then(most_marks).filter(|_| segment.is_some());
+    // What the marks have confirmed is not printed again.
+    let unread = args.unread || args.marks.is_some();
+    let show = target.ledger("show").flag("--unread", unread && size.is_none());
     let show = show.flag("--planned", !args.wanted.is_empty());
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
     let (show, mark) = match &segment {
@@ -76,7 +85,8 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
         }
         None => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark),
     };
-    let print = print_stage(args, &target, segment.as_ref().map(|id| id.0.as_str()), size)?;
+    let id = segment.as_ref().map(|id| id.0.as_str());
+    let print = print_stage(args, &target, id, (size, marks))?;
     let passed = Pipeline::start(&[show, print, mark], io)?.pass(io);
     passed.map_err(|error| explain(args.segment.explain(error, "read"), &args.wanted))
 }
@@ -127,7 +137,7 @@ fn print_stage(
     args: &Args,
     target: &Target,
     segment: Option<&str>,
-    size: Option<u64>,
+    (size, marks): (Option<u64>, Option<u64>),
 ) -> Result<Stage> {
     // What is named is to be shown, read or not: its first page.
     let first = (segment.is_none() && size.is_some()).then_some(1);
@@ -141,8 +151,9 @@ fn print_stage(
         .option("--segment", segment)
         .option("--max-chars", size.map(|size| size.to_string()))
         .option("--page", page)
-        .flag("--unread", args.unread)
+        .option("--marks", marks.map(|most| most.to_string()))
+        .flag("--unread", args.unread || (args.marks.is_some() && size.is_none()))
         .arg("--drain")
         .arg(args.drain.to_string().replace(' ', ""));
-    Ok(target.next_commands(print, segment, &args.reader.flag(), &more).acks())
+    Ok(target.next_commands(print, segment, &args.reader.flag(), (&more, marks.is_some())).acks())
 }

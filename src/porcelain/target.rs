@@ -10,7 +10,7 @@ use super::pipeline::{Pipeline, Stage, collect_records, silent, stage};
 use super::registry;
 use super::typed::Typed;
 use crate::cli::Io;
-use crate::cli::parse::NamedRepo;
+use crate::cli::parse::{Marks, NamedRepo};
 use crate::error::{Error, Result};
 use crate::record::{Record, SegmentId, Status};
 use crate::visible::quote;
@@ -152,6 +152,23 @@ impl Target {
         format!("auwai {verb}{}", self.flag())
     }
 
+    /// Confirms what was delivered, by the marks that a reader gives back.
+    ///
+    /// # Errors
+    /// `wrong-mark`, `no-marks`.
+    pub fn confirm(
+        &self,
+        segment: &SegmentId,
+        reader: &str,
+        marks: &Marks,
+        io: &mut Io<'_>,
+    ) -> Result<()> {
+        let confirm = self.ledger("confirm").arg("--reader").arg(reader);
+        let confirm =
+            confirm.arg("--segment").arg(&segment.0).arg("--marks").arg(marks.0.join(" "));
+        collect_records(&[confirm], io).map(|_| ())
+    }
+
     /// Tells `print` which commands to suggest, when the default ones would miss what was typed;
     /// `reader` is who reads, where that was typed, and `more` are further options of `auwai read`.
     pub fn next_commands(
@@ -159,9 +176,10 @@ impl Target {
         print: Stage,
         segment: Option<&str>,
         reader: &str,
-        more: &str,
+        (more, marks): (&str, bool),
     ) -> Stage {
-        let (flag, Some(segment)) = (self.flag() + reader, segment) else { return print };
+        let given = if marks { " --marks '…'" } else { "" };
+        let (flag, Some(segment)) = (self.flag() + reader + given, segment) else { return print };
         if flag.is_empty() && more.is_empty() {
             return print;
         }

@@ -243,6 +243,7 @@ fn one_that_an_older_auwai_made() {
         let ledger = format!("r/.auwai/{ledger}");
         edit(&site, &ledger, "DROP TABLE stamp");
         if ledger.ends_with("coverage.sqlite") {
+            edit(&site, &ledger, "DROP TABLE unconfirmed");
             edit(&site, &ledger, "DROP TABLE lapses");
             for column in ["length", "until", "boot", "boot_until"] {
                 edit(&site, &ledger, &format!("ALTER TABLE claims DROP COLUMN {column}"));

@@ -6,6 +6,7 @@ mod budget;
 mod chunks;
 mod claim;
 mod close;
+mod confirm;
 mod coverage;
 mod files;
 mod mark;
@@ -65,6 +66,7 @@ enum Verb {
     Show(show::Args),
     Print(print::Args),
     Mark(mark::Args),
+    Confirm(confirm::Args),
     Close(close::Args),
     Coverage(coverage::Args),
     Status(status::Args),
@@ -95,6 +97,7 @@ impl Tool for Ledger {
             Verb::Show(args) => show::run(args, io),
             Verb::Print(args) => print::run(args, io),
             Verb::Mark(args) => mark::run(args, io),
+            Verb::Confirm(args) => confirm::run(args, io),
             Verb::Close(args) => close::run(args, io),
             Verb::Coverage(args) => coverage::run(args, io),
             Verb::Status(args) => status::run(args, io),
@@ -122,6 +125,7 @@ impl Verb {
             Verb::Show(_) => "show",
             Verb::Print(_) => "print",
             Verb::Mark(_) => "mark",
+            Verb::Confirm(_) => "confirm",
             Verb::Close(_) => "close",
             Verb::Coverage(_) => "coverage",
             Verb::Status(_) => "status",

@@ -33,6 +33,9 @@ pub struct Read {
     /// In git: whether the file was tracked and, by its stat data, as git's index has it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clean: Option<bool>,
+    /// The marks that prove that it was read, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub marks: Vec<String>,
 }
 
 impl Read {
@@ -48,6 +51,7 @@ impl Read {
             file: None,
             head: None,
             clean: None,
+            marks: Vec::new(),
         }
     }
 }

@@ -121,6 +121,7 @@ fn clear(tx: &Transaction<'_>) -> Work<()> {
         "queue",
         "claims",
         "lapses",
+        "unconfirmed",
         "marks",
     ];
     for table in tables {

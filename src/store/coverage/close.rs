@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::claim::held;
 use super::claims::{forget_lapse, lost};
+use super::confirm::waiting;
 use super::segments::{Stand, finish, stand};
 use super::{Coverage, counters, findings_path, in_force};
 use crate::counted::{agree, count};
@@ -96,7 +97,17 @@ fn allow(tx: &Transaction<'_>, it: &Stand, reader: &str) -> Work<()> {
     let sql = "SELECT unread FROM segment_progress WHERE seq = ?";
     match tx.query_row(sql, [it.seq], |row| row.get(0))? {
         0 => Ok(()),
-        unread => Err(not_read(&it.id, i64::cast_unsigned(unread)).into()),
+        unread => {
+            let error = not_read(&it.id, i64::cast_unsigned(unread));
+            Err(match waiting(tx, reader, &it.id)? {
+                0 => error,
+                _ => error.hint_instead(format!(
+                    "give back the marks of what was printed: `auwai done --segment {} --marks 'MARKS'`",
+                    it.id
+                )),
+            }
+            .into())
+        }
     }
 }
 

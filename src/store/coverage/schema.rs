@@ -11,7 +11,7 @@ pub(super) static KIND: Kind = Kind {
     name: "coverage ledger",
     // "auwC"
     application_id: 0x6175_7743,
-    migrations: &[V1, V2, stamp::TABLE, LEASES],
+    migrations: &[V1, V2, stamp::TABLE, LEASES, MARKS],
 };
 
 const V1: &str = "
@@ -189,6 +189,21 @@ CREATE TABLE lapses (
     at TEXT NOT NULL,
     passed INTEGER NOT NULL,
     PRIMARY KEY (segment_id, reader)
+) STRICT, WITHOUT ROWID;
+";
+
+const MARKS: &str = "
+-- What was delivered under a plan with marks: what is known of it, and the hashes of the marks that
+-- prove it, both as JSON.
+CREATE TABLE unconfirmed (
+    reader TEXT NOT NULL,
+    segment TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    chunk_id TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    marks TEXT NOT NULL,
+    confirmed INTEGER NOT NULL,
+    PRIMARY KEY (reader, segment, repo, chunk_id)
 ) STRICT, WITHOUT ROWID;
 ";
 

@@ -30,6 +30,7 @@ pub(crate) fn policy(window: u64) -> Policy {
         scope: vec![],
         order: vec![],
         page: None,
+        marks: false,
     }
 }
 
