@@ -300,13 +300,23 @@ mod tests {
         #[test]
         fn the_smallest_window_is_the_smallest(
             need in 1u64..2_000_000, fixed in 0u64..10_000, reserve in 0u64..10_000, ppm in 0u64..1_000_000,
+            marks: bool,
         ) {
             let with = |context_window| PolicyOptions {
-                context_window, fixed_prompt: fixed, reserve, safety_ppm: ppm, ..PolicyOptions::default()
+                context_window, fixed_prompt: fixed, reserve, safety_ppm: ppm, marks, ..PolicyOptions::default()
             }.resolve();
             let window = smallest_window(&with(0), fixed, need).unwrap();
-            proptest::prop_assert!(with(window).segment_budget.0 >= need);
-            proptest::prop_assert!(with(window - 1).segment_budget.0 < need);
+            proptest::prop_assert!(text_budget(&with(window)).0 >= need);
+            proptest::prop_assert!(text_budget(&with(window - 1)).0 < need);
+        }
+
+        #[test]
+        fn text_and_marks_have_room_together(budget in 56u64..2_000_000) {
+            let policy = PolicyOptions { marks: true, ..PolicyOptions::default() }.resolve();
+            let policy = Policy { segment_budget: Tokens(budget), ..policy };
+            let marks = most_marks(&policy).unwrap();
+            proptest::prop_assert!(marks >= 2);
+            proptest::prop_assert!(text_budget(&policy).0 + marks * MARK_TOKENS <= budget);
         }
     }
 }

@@ -43,7 +43,7 @@ mod tests {
             let line = mark_line(&mark(random));
             prop_assert_eq!(line.chars().count() as u64, MARK_CHARS);
             let (before, after) = (format!("7\t{before}\n"), "8\tx\n");
-            for tokenizer in [Tokenizer::O200k, Tokenizer::Cl100k, Tokenizer::Bytes(4)] {
+            for tokenizer in [Tokenizer::O200k, Tokenizer::Cl100k, Tokenizer::Bytes] {
                 let without = tokenizer.count(&format!("{before}{after}"));
                 let with = tokenizer.count(&format!("{before}{line}{after}"));
                 prop_assert!(with <= without + MARK_TOKENS, "{with} {without}");
