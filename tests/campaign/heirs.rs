@@ -70,16 +70,20 @@ fn end(mut reader: Child) {
 }
 
 fn play(seed: u64, kills: u64) {
-    let ground = Ground::new(6, 150);
+    // Enough work that it outlasts the kills.
+    let ground = Ground::new(3 * kills, 150);
     let mut dice = Dice(seed);
     let steady = ["ann", "bob"].map(|name| start(&ground, name));
+    let mut killed = 0;
     for _ in 0..kills {
         let victim = start(&ground, dice.pick(&["eve", "fay"]));
-        std::thread::sleep(Duration::from_millis(dice.roll(700)));
+        std::thread::sleep(Duration::from_millis(dice.roll(500)));
         if !kill(victim) {
             break;
         }
+        killed += 1;
     }
+    assert!(killed > 0, "the others had done all before one could be killed");
     let last = start(&ground, "eve");
     steady.into_iter().chain([last]).for_each(end);
     let told = ground.site.run(&["verify"]);
@@ -112,5 +116,5 @@ fn check(ground: &Ground) {
 
 #[test]
 fn what_a_killed_reader_had_is_read_by_another_and_done_once() {
-    plays_of("AUWAI_CAMPAIGN", "heirs", (10, 60), play);
+    plays_of("AUWAI_CAMPAIGN", "heirs", (12, 12), play);
 }
