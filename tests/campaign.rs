@@ -10,6 +10,7 @@ mod crowd;
 mod damage;
 mod disk;
 mod ground;
+mod heirs;
 mod model;
 mod reading;
 mod state;

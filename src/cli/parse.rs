@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::record::is_mark;
 pub use crate::record::is_name;
+use crate::visible::one_line;
 
 /// A repository on a command line: `PATH`, or `NAME=PATH` to give it a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,55 @@ pub fn span(text: &str) -> Result<Duration, String> {
     // A year of waiting is for ever; longer spans would overflow the clock.
     span.map(|span| span.min(Duration::from_secs(365 * 86_400)))
         .ok_or_else(|| "not a span of time, such as 50ms, 2s or 0.5 (seconds)".to_string())
+}
+
+/// Marks as a reader gives them back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks(pub Vec<String>);
+
+/// Parses marks for clap: numbers with space or commas between them, or lines as they were printed.
+///
+/// # Errors
+/// Names what is no mark.
+pub fn marks(text: &str) -> Result<Marks, String> {
+    let words = text.split(|c: char| c.is_whitespace() || c == ',');
+    let words = words.filter(|word| !matches!(*word, "" | "===" | "mark"));
+    let marks: Vec<String> = words.map(str::to_string).collect();
+    match marks.iter().find(|word| !is_mark(word)) {
+        None if marks.is_empty() => {
+            Err("no marks: they are the numbers of lines `=== mark …`".into())
+        }
+        None => Ok(Marks(marks)),
+        Some(odd) => Err(format!("not a mark: '{}'", one_line(odd))),
+    }
+}
+
+/// For how long a segment is handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease(pub Option<Duration>);
+
+impl std::fmt::Display for Lease {
+    /// As it is typed.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            Some(length) => write!(f, "{}", length.as_secs_f64()),
+            None => f.write_str("never"),
+        }
+    }
+}
+
+/// Parses the length of a lease for clap: a span of time, or `never` for one that does not run out.
+///
+/// # Errors
+/// Says what is understood.
+pub fn lease(text: &str) -> Result<Lease, String> {
+    match text {
+        "never" => Ok(Lease(None)),
+        _ => match span(text) {
+            Ok(span) if span.as_millis() > 0 => Ok(Lease(Some(span))),
+            _ => Err("not the length of a lease, such as 90s, 30m or never".to_string()),
+        },
+    }
 }
 
 /// Parses `PATH` or `NAME=PATH` for clap; a path that holds `=` is given as `NAME=PATH` or `./…`.

@@ -46,6 +46,26 @@ pub struct PolicyArgs {
     /// [default: none].
     #[arg(long, value_name = "CHARS|none", value_parser = parse_page)]
     pub page: Option<PageSize>,
+
+    /// Print marks into what is read, which the reader gives back to prove that it came to it
+    /// [default: off].
+    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on")]
+    pub marks: Option<Switch>,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Switch {
+    /// It is so
+    On,
+    /// It is not
+    Off,
+}
+
+impl Switch {
+    fn word(self) -> String {
+        if self == Switch::On { "on" } else { "off" }.to_string()
+    }
 }
 
 /// The most characters of a page, if there is a limit.
@@ -76,8 +96,15 @@ fn parse_page(text: &str) -> std::result::Result<PageSize, String> {
 
 impl PolicyArgs {
     /// The names of the options, in the order of the fields.
-    pub const NAMES: [&str; 6] =
-        ["--context-window", "--fixed-prompt", "--reserve", "--safety", "--tokenizer", "--page"];
+    pub const NAMES: [&str; 7] = [
+        "--context-window",
+        "--fixed-prompt",
+        "--reserve",
+        "--safety",
+        "--tokenizer",
+        "--page",
+        "--marks",
+    ];
 
     /// The options as they would be typed, for the command line of `auwai-plan`.
     pub fn typed(&self) -> Vec<(&'static str, String)> {
@@ -89,6 +116,7 @@ impl PolicyArgs {
             self.safety.map(|ppm| format!("0.{ppm:06}")),
             self.tokenizer.clone(),
             self.page.map(|page| page.to_string()),
+            self.marks.map(Switch::word),
         ];
         let all = Self::NAMES.into_iter().zip(values);
         all.filter_map(|(name, value)| Some((name, value?))).collect()
@@ -103,6 +131,7 @@ impl PolicyArgs {
             safety: Some(policy.safety_ppm),
             tokenizer: Some(policy.tokenizer.clone()),
             page: policy.page.map(|page| PageSize(Some(page))),
+            marks: policy.marks.then_some(Switch::On),
         }
     }
 
@@ -115,6 +144,7 @@ impl PolicyArgs {
             safety_ppm: self.safety.unwrap_or(base.safety_ppm),
             tokenizer: self.tokenizer.clone().unwrap_or(base.tokenizer),
             page: self.page.map_or(base.page, |page| page.0),
+            marks: self.marks.map_or(base.marks, |marks| marks == Switch::On),
             ..base
         }
     }

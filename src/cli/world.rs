@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::parse::name;
 use crate::admit::Surroundings;
 use crate::error::{Error, Result};
+use crate::store::coverage::{Moment, Uptime};
 use crate::visible::quote;
 use crate::workspace::{Terms, Trust, nearest};
 
@@ -31,6 +32,10 @@ pub struct World {
     pub cwd: PathBuf,
     /// The clock.
     pub now: fn() -> SystemTime,
+    /// The clock that nobody sets: how long the machine runs.
+    pub uptime: fn() -> Option<Uptime>,
+    /// Bytes that nobody can foresee.
+    pub seed: fn() -> std::io::Result<[u8; 32]>,
     /// How many threads to work with.
     pub threads: usize,
     /// Whether standard error is a terminal.
@@ -46,6 +51,8 @@ impl World {
             vars: std::env::vars_os().collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             now: SystemTime::now,
+            uptime,
+            seed,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             terminal: std::io::stderr().is_terminal(),
             screen: std::io::stdout().is_terminal(),
@@ -59,6 +66,8 @@ impl World {
             vars: vars.iter().map(own).collect(),
             cwd: cwd.to_owned(),
             now: || SystemTime::UNIX_EPOCH,
+            uptime: || None,
+            seed: || Ok([0; 32]),
             threads: 1,
             terminal: false,
             screen: false,
@@ -161,6 +170,11 @@ impl World {
         humantime::format_rfc3339_seconds((self.now)()).to_string()
     }
 
+    /// The time now, by both clocks.
+    pub fn moment(&self) -> Moment {
+        Moment { day: (self.now)(), up: (self.uptime)() }
+    }
+
     /// The same world as seen from another folder (`-C DIR`).
     ///
     /// # Errors
@@ -181,6 +195,24 @@ impl World {
     pub fn absolute(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }
+}
+
+/// What the system has for keys.
+fn seed() -> std::io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut seed)?;
+    Ok(seed)
+}
+
+/// How long the machine runs, sleep included, as Linux tells it; `None` elsewhere. A container may see
+/// another such clock than its host (time_namespaces(7)), so the namespace belongs to its name.
+fn uptime() -> Option<Uptime> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
+    let told = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds = told.split(' ').next()?.parse().ok()?;
+    let for_so_long = Duration::try_from_secs_f64(seconds).ok()?;
+    Some(Uptime { boot: format!("{} {}", boot.trim(), namespace.display()), for_so_long })
 }
 
 #[cfg(test)]

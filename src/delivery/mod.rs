@@ -19,6 +19,7 @@ mod last_line;
 mod outlet;
 mod pages;
 mod passage;
+mod proof;
 mod sheet;
 
 pub use acks::Acks;
@@ -27,4 +28,5 @@ pub use last_line::{LastLine, PageOf};
 pub use outlet::{all_taken, reader_has_gone};
 pub use pages::{divide, fit};
 pub use passage::Passage;
+pub use proof::{Random, prove};
 pub use sheet::{Mark, Sheet};

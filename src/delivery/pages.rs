@@ -6,21 +6,23 @@ use super::passage::Passage;
 use super::sheet::Sheet;
 
 /// Divides passages, in order, into pages of at most `max_chars` characters as printed, frames
-/// included and `reserve` characters (of the last line) kept free. A passage that is alone too
+/// included and `reserve` characters (of the last line) kept free, and `each` more for every passage
+/// (its mark). A passage that is alone too
 /// long has a page of its own.
 ///
 /// The same passages and limits give the same pages, whatever has been read.
-pub fn divide(passages: &[Passage], max_chars: u64, reserve: u64) -> Vec<Range<usize>> {
+pub fn divide(passages: &[Passage], max_chars: u64, reserve: u64, each: u64) -> Vec<Range<usize>> {
     let room = max_chars.saturating_sub(reserve);
     let (mut pages, mut from) = (Vec::new(), 0);
     let mut page = Fill::default();
     for (at, passage) in passages.iter().enumerate() {
         let before = at.checked_sub(1).filter(|before| *before >= from).map(|i| &passages[i]);
-        let grown = page.with(before, passage, chars(passage));
+        let chars = chars(passage) + each;
+        let grown = page.with(before, passage, chars);
         if before.is_some() && grown.total() > room {
             pages.push(from..at);
             from = at;
-            page = Fill::default().with(None, passage, chars(passage));
+            page = Fill::default().with(None, passage, chars);
         } else {
             page = grown;
         }
@@ -32,9 +34,10 @@ pub fn divide(passages: &[Passage], max_chars: u64, reserve: u64) -> Vec<Range<u
 }
 
 /// How many of `passages`, from the first, fit a page together: at least one, if there is one.
-pub fn fit(passages: &[&Passage], max_chars: u64, reserve: u64) -> usize {
+pub fn fit(passages: &[&Passage], max_chars: u64, reserve: u64, each: u64) -> usize {
     let room = max_chars.saturating_sub(reserve);
-    let fits = |count: &usize| Sheet::of(&passages[..*count]).chars() <= room;
+    let fits =
+        |count: &usize| Sheet::of(&passages[..*count]).chars() + *count as u64 * each <= room;
     let least = passages.len().min(1);
     (least..=passages.len()).rev().find(fits).unwrap_or(least)
 }
@@ -120,7 +123,7 @@ mod tests {
             shapes in shapes(), limit in 1..2000_u64, reserve in 0..100_u64,
         ) {
             let all = passages(&shapes);
-            let pages = divide(&all, limit, reserve);
+            let pages = divide(&all, limit, reserve, 0);
             let joined: Vec<usize> = pages.iter().cloned().flatten().collect();
             prop_assert_eq!(joined, (0..all.len()).collect::<Vec<_>>());
             for page in &pages {
@@ -137,8 +140,8 @@ mod tests {
             let mut unread = shapes.clone();
             unread.iter_mut().for_each(|shape| shape.4 = false);
             prop_assert_eq!(
-                divide(&passages(&shapes), limit, 50),
-                divide(&passages(&unread), limit, 50)
+                divide(&passages(&shapes), limit, 50, 0),
+                divide(&passages(&unread), limit, 50, 0)
             );
         }
 
@@ -146,7 +149,7 @@ mod tests {
         fn what_fits_is_within_the_limit(shapes in shapes(), limit in 1..2000_u64) {
             let all = passages(&shapes);
             let unread: Vec<&Passage> = all.iter().filter(|p| !p.complete).collect();
-            let count = fit(&unread, limit, 50);
+            let count = fit(&unread, limit, 50, 0);
             prop_assert!(count <= 1 || Sheet::of(&unread[..count]).chars() + 50 <= limit);
             prop_assert_eq!(count == 0, unread.is_empty());
         }

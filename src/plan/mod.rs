@@ -38,6 +38,8 @@ pub use input::Input;
 pub use moves::{Freed, Stand, Taken};
 pub use order::parse_order;
 pub use planner::Planner;
-pub use policy::{PolicyOptions, TOKENIZERS, options, parse_share, parse_tokens};
+pub use policy::{
+    PolicyOptions, TOKENIZERS, most_marks, options, parse_share, parse_tokens, text_budget,
+};
 pub use revise::{Old, Revise, Revised, Revision, Summed, repacks, revise};
 pub use tree::{Found, Hash, Tree};

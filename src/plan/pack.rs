@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::cost::{Cost, Last, cost};
 use super::part::{File, Part};
-use super::policy::{options, smallest_window};
+use super::policy::{options, smallest_window, text_budget};
 use crate::counted::{count, thousands};
 use crate::error::{Error, Result};
 use crate::record::{
@@ -35,7 +35,7 @@ impl Packer {
     pub fn new(policy: &Policy, first: u64) -> Self {
         Packer {
             policy: policy.clone(),
-            limits: Cost { shown: policy.segment_budget.0, listed: policy.fixed_prompt.0 },
+            limits: Cost { shown: text_budget(policy).0, listed: policy.fixed_prompt.0 },
             need: Need::default(),
             open: Open::default(),
             held: None,

@@ -2,7 +2,7 @@
 //!
 //! All arithmetic is on integers; a share is in parts per million, so that no float decides a plan.
 
-use crate::record::{Policy, Tokens};
+use crate::record::{MARK_TOKENS, Policy, Tokens};
 
 /// One, in parts per million.
 const MILLION: u64 = 1_000_000;
@@ -26,6 +26,8 @@ pub struct PolicyOptions {
     pub tokenizer: String,
     /// The page size in characters.
     pub page: Option<u64>,
+    /// Whether what is printed carries marks.
+    pub marks: bool,
     /// The globs of `--order`, first first.
     pub order: Vec<String>,
     /// The subtrees that the plan is bounded to, as `name/dir`; recorded sorted, each once.
@@ -41,6 +43,7 @@ impl Default for PolicyOptions {
             safety_ppm: 100_000,
             tokenizer: TOKENIZERS[0].to_string(),
             page: None,
+            marks: false,
             order: Vec::new(),
             scope: Vec::new(),
         }
@@ -57,6 +60,7 @@ impl PolicyOptions {
             safety_ppm: policy.safety_ppm,
             tokenizer: policy.tokenizer.clone(),
             page: policy.page,
+            marks: policy.marks,
             order: policy.order.clone(),
             scope: policy.scope.clone(),
         }
@@ -83,6 +87,7 @@ impl PolicyOptions {
             scope,
             order: self.order.clone(),
             page: self.page,
+            marks: self.marks,
         }
     }
 }
@@ -93,9 +98,52 @@ fn budget(room: u64, safety_ppm: u64) -> u64 {
     to_u64(u128::from(room) * kept / u128::from(MILLION))
 }
 
-/// The smallest window whose segment budget is at least `need` beside `fixed_prompt` and the
+/// The share of a segment that its marks may take: one token in so many.
+const MARKS_SHARE: u64 = 32;
+
+/// The tokens that the marks of the smallest segment may take.
+const MARKS_LEAST: u64 = 4 * MARK_TOKENS;
+
+/// The tokens by which the last line is longer where it names marks.
+const MARKS_NAMED: u64 = 16;
+
+/// The tokens of a segment that are kept for marks.
+fn for_marks(policy: &Policy) -> u64 {
+    match policy.marks {
+        true => (policy.segment_budget.0 / MARKS_SHARE).max(MARKS_LEAST),
+        false => 0,
+    }
+}
+
+/// How many marks a segment, or a page, may carry; none without `--marks`.
+pub fn most_marks(policy: &Policy) -> Option<u64> {
+    policy.marks.then(|| for_marks(policy) / MARK_TOKENS)
+}
+
+/// The tokens of a segment that its text may take, frames and last line included: all of its budget,
+/// but for what the marks take.
+pub fn text_budget(policy: &Policy) -> Tokens {
+    let named = if policy.marks { MARKS_NAMED } else { 0 };
+    Tokens(policy.segment_budget.0.saturating_sub(for_marks(policy) + named))
+}
+
+/// The smallest segment budget in which so much text has room.
+fn budget_for(policy: &Policy, text: u64) -> u64 {
+    let room = |budget| {
+        text_budget(&Policy { segment_budget: Tokens(budget), ..policy.clone() }).0 >= text
+    };
+    let (mut low, mut high) = (text, text.saturating_mul(2).saturating_add(1024));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if room(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+/// The smallest window in whose segments `need` tokens of text have room beside `fixed_prompt` and the
 /// policy's reserve; `None` when it is larger than any that can be given.
 pub(super) fn smallest_window(policy: &Policy, fixed_prompt: u64, need: u64) -> Option<u64> {
+    let need = budget_for(policy, need);
     let kept = u128::from(MILLION.saturating_sub(policy.safety_ppm).max(1));
     let room = (u128::from(need) * u128::from(MILLION)).div_ceil(kept);
     u64::try_from(room + u128::from(fixed_prompt) + u128::from(policy.reserve.0)).ok()
@@ -121,6 +169,9 @@ pub fn options(policy: &Policy) -> String {
     }
     if let Some(page) = policy.page {
         typed += &format!(" --page {page}");
+    }
+    if policy.marks {
+        typed += " --marks";
     }
     typed
 }
@@ -249,13 +300,23 @@ mod tests {
         #[test]
         fn the_smallest_window_is_the_smallest(
             need in 1u64..2_000_000, fixed in 0u64..10_000, reserve in 0u64..10_000, ppm in 0u64..1_000_000,
+            marks: bool,
         ) {
             let with = |context_window| PolicyOptions {
-                context_window, fixed_prompt: fixed, reserve, safety_ppm: ppm, ..PolicyOptions::default()
+                context_window, fixed_prompt: fixed, reserve, safety_ppm: ppm, marks, ..PolicyOptions::default()
             }.resolve();
             let window = smallest_window(&with(0), fixed, need).unwrap();
-            proptest::prop_assert!(with(window).segment_budget.0 >= need);
-            proptest::prop_assert!(with(window - 1).segment_budget.0 < need);
+            proptest::prop_assert!(text_budget(&with(window)).0 >= need);
+            proptest::prop_assert!(text_budget(&with(window - 1)).0 < need);
+        }
+
+        #[test]
+        fn text_and_marks_have_room_together(budget in 56u64..2_000_000) {
+            let policy = PolicyOptions { marks: true, ..PolicyOptions::default() }.resolve();
+            let policy = Policy { segment_budget: Tokens(budget), ..policy };
+            let marks = most_marks(&policy).unwrap();
+            proptest::prop_assert!(marks >= 2);
+            proptest::prop_assert!(text_budget(&policy).0 + marks * MARK_TOKENS <= budget);
         }
     }
 }

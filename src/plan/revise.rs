@@ -10,6 +10,7 @@ use super::cost::Cost;
 use super::moves::{Freed, Stand, Taken, takers};
 use super::pack::Packer;
 use super::planner::Sum;
+use super::policy::text_budget;
 use super::tree::Tree;
 use crate::error::Result;
 use crate::record::{
@@ -91,7 +92,7 @@ pub struct Revised {
 /// Whether what is pending is to be packed anew when the policy changes so: budget, prompt and order
 /// decide how it is packed, all else does not.
 pub fn repacks(before: &Policy, after: &Policy) -> bool {
-    let decides = |policy: &Policy| (policy.segment_budget, policy.fixed_prompt);
+    let decides = |policy: &Policy| (text_budget(policy), policy.fixed_prompt);
     decides(before) != decides(after) || before.order != after.order
 }
 
@@ -101,7 +102,7 @@ pub fn repacks(before: &Policy, after: &Policy) -> bool {
 /// `window-too-small` when a chunk fits no segment.
 pub fn revise(it: Revise<'_>) -> Result<Revision<'_>> {
     let Revise { policy, repack, tree, old, mut stands, freed, last_read } = it;
-    let limits = Cost { shown: policy.segment_budget.0, listed: policy.fixed_prompt.0 };
+    let limits = Cost { shown: text_budget(policy).0, listed: policy.fixed_prompt.0 };
     let taken = takers(tree, &stands, freed);
     move_in(tree, old, freed, &taken, limits, &mut stands);
     let mut shelf = Shelf::new(tree, limits, old, &stands);

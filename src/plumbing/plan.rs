@@ -11,7 +11,7 @@ use crate::cli::policy::OrderArgs;
 pub use crate::cli::policy::PolicyArgs;
 use crate::cli::{Io, Tool};
 use crate::error::{Error, Result};
-pub use crate::plan::{BRIEF_TOKENS, options};
+pub use crate::plan::{BRIEF_TOKENS, most_marks, options};
 use crate::plan::{Input, Planner, PolicyOptions};
 use crate::record::{self, End, Policy, Reader, Record, Segment};
 use crate::visible::quote;

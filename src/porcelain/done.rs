@@ -8,6 +8,7 @@ use super::pipeline::{Pipeline, silent};
 use super::render::percent;
 use super::target::Target;
 use crate::cli::Io;
+use crate::cli::parse::{Marks, marks};
 use crate::counted::{count, thousands};
 use crate::error::Result;
 use crate::record::{self, Record, Status};
@@ -30,6 +31,9 @@ pub struct Args {
     /// Read what was found from FILE; `-` is standard input
     #[arg(short = 'F', long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// First confirm what was printed last, under a plan with marks: MARKS are all that stand in it
+    #[arg(long, value_name = "MARKS", value_parser = marks)]
+    marks: Option<Marks>,
 }
 
 /// Runs the command.
@@ -38,8 +42,11 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let reader = args.reader.resolve(io.world)?;
     let segment = match args.segment.id() {
         Some(id) => id,
-        None => target.active(&reader, &target.status(io)?)?,
+        None => target.own(&reader, io)?,
     };
+    if let Some(marks) = &args.marks {
+        target.confirm(&segment, &reader, marks, io)?;
+    }
     let close = target.ledger("close").arg("--reader").arg(&reader);
     let close = close.arg("--segment").arg(segment.to_string());
     let close = match (&args.summary, &args.file) {

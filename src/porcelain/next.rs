@@ -1,9 +1,12 @@
 //! `auwai next`: what to read now.
 
-use super::options::{Common, ReaderOption};
+use std::time::Duration;
+
+use super::options::{Common, LeaseOption, ReaderOption};
 use super::pipeline::{Pipeline, collect_records};
 use super::target::Target;
 use crate::cli::Io;
+use crate::cli::parse::span;
 use crate::error::{Error, Result};
 use crate::record::{self, Record, Segment, SegmentKind, Why};
 
@@ -13,16 +16,26 @@ use crate::record::{self, Record, Segment, SegmentKind, Why};
 /// prints a brief and the chunks, not their text: that is what `auwai read` does. When every read
 /// segment is done, the synthesis segment comes. With nothing to hand out the exit status is 1. When
 /// the index has changed since the plan, standard error says so.
+///
+/// A segment is handed out for a while, the lease, which `auwai read` renews. When nothing is heard for
+/// so long, somebody else may have it; what was read of it stays read.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     pub(super) reader: ReaderOption,
+    #[command(flatten)]
+    lease: LeaseOption,
+    /// When other readers have what is left, wait so long for a segment to come back, such as 10m
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    wait: Option<Duration>,
 }
 
 /// Runs the command.
 pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     let claim = target.ledger("claim").arg("--reader").arg(args.reader.resolve(io.world)?);
+    let claim = args.lease.pass(claim);
+    let claim = claim.option("--wait", args.wait.map(|wait| wait.as_secs_f64().to_string()));
     let with = target.flag();
     let claim = claim.option("--with", (!with.is_empty()).then(|| with.trim_start().to_string()));
     let claimed = collect_records(&[claim], io).map_err(|error| match error.code() {

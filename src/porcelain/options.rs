@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::pipeline::Stage;
 use super::run::is_worker;
 use crate::cli::World;
+use crate::cli::parse::{Lease, lease};
 use crate::error::{Error, Result};
 use crate::record::SegmentId;
 use crate::workspace::Terms;
@@ -92,6 +94,22 @@ impl ReaderOption {
     /// ` --reader NAME` where it was typed, for commands that are suggested.
     pub fn flag(&self) -> String {
         self.reader.as_ref().map(|name| format!(" --reader {name}")).unwrap_or_default()
+    }
+}
+
+/// For how long a segment is handed out.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct LeaseOption {
+    /// Take the segment back when nothing is heard of the reader for so long, such as 90s or 2h; `never`:
+    /// only `auwai-ledger release` does (default: 30m)
+    #[arg(long, value_name = "DURATION", value_parser = lease)]
+    lease: Option<Lease>,
+}
+
+impl LeaseOption {
+    /// `auwai-ledger claim` with the option, where it was typed.
+    pub fn pass(&self, claim: Stage) -> Stage {
+        claim.option("--lease", self.lease.map(|lease| lease.to_string()))
     }
 }
 

@@ -6,8 +6,9 @@ use super::options::{Common, ReaderOption, SegmentOption};
 use super::pipeline::{Pipeline, Stage, stage};
 use super::target::Target;
 use crate::cli::Io;
+use crate::cli::parse::{Marks, marks};
 use crate::error::{Error, Result};
-use crate::record::Status;
+use crate::plumbing::plan::most_marks;
 use crate::visible::quote;
 
 /// Print the text of the active segment, and mark what was taken as read
@@ -36,6 +37,10 @@ pub struct Args {
     /// Print page N again
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     page: Option<u64>,
+    /// First confirm the page before, under a plan with marks: MARKS are all that stand in it, lines
+    /// such as `=== mark 0481297355106` or their numbers
+    #[arg(long, value_name = "MARKS", value_parser = marks, conflicts_with = "wanted")]
+    marks: Option<Marks>,
     /// How long to wait without progress for the reader of a pipe to take the rest
     #[arg(long, value_name = "DURATION", default_value = "5s")]
     drain: humantime::Duration,
@@ -53,24 +58,35 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     }
     let reader = args.reader.resolve(io.world)?;
     let (size, segment) = (page_size(args, io)?, args.segment.id());
-    // What is typed in full needs no look at the plan.
-    let status = match size.is_some() && segment.is_some() {
-        true => Status::default(),
-        false => target.status(io)?,
+    let segment = match (args.wanted.is_empty(), segment) {
+        (false, _) => None,
+        (true, None) => Some(target.own(&reader, io)?),
+        (true, Some(id)) => {
+            let renewed = target.renew(&id, &reader, io);
+            renewed.map_err(|error| args.segment.explain(error, "read"))?;
+            Some(id)
+        }
     };
-    let size = size.or(status.policy.as_ref().and_then(|policy| policy.page));
-    let show = target.ledger("show").flag("--unread", args.unread && size.is_none());
+    if let (Some(marks), Some(id)) = (&args.marks, &segment) {
+        target.confirm(id, &reader, marks, io)?;
+    }
+    let policy = target.status(io)?.policy;
+    let size = size.or(policy.as_ref().and_then(|policy| policy.page));
+    let marks = policy.as_ref().and_then(most_marks).filter(|_| segment.is_some());
+    // What the marks have confirmed is not printed again.
+    let unread = args.unread || args.marks.is_some();
+    let show = target.ledger("show").flag("--unread", unread && size.is_none());
     let show = show.flag("--planned", !args.wanted.is_empty());
     let mark = target.ledger("mark").arg("--reader").arg(&reader);
-    let (show, mark, segment) = match args.wanted.is_empty() {
-        true => {
-            let id = segment.map_or_else(|| target.active(&reader, &status), Ok)?.to_string();
+    let (show, mark) = match &segment {
+        Some(id) => {
             let show = show.flag("--paged", size.is_some());
-            (show.arg("--segment").arg(&id), mark.arg("--segment").arg(&id), Some(id))
+            (show.arg("--segment").arg(&id.0), mark.arg("--segment").arg(&id.0))
         }
-        false => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark, None),
+        None => (args.wanted.iter().fold(show.arg("--"), |show, w| show.arg(w)), mark),
     };
-    let print = print_stage(args, &target, segment.as_deref(), size)?;
+    let id = segment.as_ref().map(|id| id.0.as_str());
+    let print = print_stage(args, &target, id, (size, marks))?;
     let passed = Pipeline::start(&[show, print, mark], io)?.pass(io);
     passed.map_err(|error| explain(args.segment.explain(error, "read"), &args.wanted))
 }
@@ -121,7 +137,7 @@ fn print_stage(
     args: &Args,
     target: &Target,
     segment: Option<&str>,
-    size: Option<u64>,
+    (size, marks): (Option<u64>, Option<u64>),
 ) -> Result<Stage> {
     // What is named is to be shown, read or not: its first page.
     let first = (segment.is_none() && size.is_some()).then_some(1);
@@ -135,8 +151,9 @@ fn print_stage(
         .option("--segment", segment)
         .option("--max-chars", size.map(|size| size.to_string()))
         .option("--page", page)
-        .flag("--unread", args.unread)
+        .option("--marks", marks.map(|most| most.to_string()))
+        .flag("--unread", args.unread || (args.marks.is_some() && size.is_none()))
         .arg("--drain")
         .arg(args.drain.to_string().replace(' ', ""));
-    Ok(target.next_commands(print, segment, &args.reader.flag(), &more).acks())
+    Ok(target.next_commands(print, segment, &args.reader.flag(), (&more, marks.is_some())).acks())
 }

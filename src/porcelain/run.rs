@@ -1,11 +1,13 @@
 //! `auwai run`: every segment through a command, as `git bisect run` does with commits.
 
+mod alive;
 mod call;
 mod feed;
 mod queue;
 
 use std::ffi::OsString;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use super::options::Common;
 use super::plan;
@@ -16,6 +18,7 @@ use super::target::Target;
 use super::trace;
 use super::typed::Planning;
 use super::verify;
+use crate::cli::parse::{Lease, lease};
 use crate::cli::{Io, allow_open_files};
 use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Result};
@@ -48,6 +51,10 @@ pub struct Args {
     #[arg(long, short = 'j', value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
+    /// Give a segment back when nothing is heard of this run for so long, such as 30s; while it lives it
+    /// is heard of (default: 2m)
+    #[arg(long, value_name = "DURATION", value_parser = lease)]
+    lease: Option<Lease>,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", required = true, last = true)]
     command: Vec<OsString>,
@@ -62,8 +69,14 @@ impl Args {
     /// The jobs and the command, as they are typed.
     fn rest(&self) -> String {
         let jobs = if self.jobs > 1 { format!(" --jobs {}", self.jobs) } else { String::new() };
+        let lease = self.lease.map(|lease| format!(" --lease {lease}")).unwrap_or_default();
         let command: Vec<String> = self.command.iter().map(|word| trace::quote(word)).collect();
-        format!("{jobs} -- {}", command.join(" "))
+        format!("{jobs}{lease} -- {}", command.join(" "))
+    }
+
+    /// For how long a segment is handed to a worker.
+    fn lease(&self) -> Lease {
+        self.lease.unwrap_or(Lease(Some(LEASE)))
     }
 
     /// The command that goes on after this one. It has no `--force`, which would forget what was
@@ -86,6 +99,9 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     read_until_still(args, &target, common, io)?;
     conclude(args, &target, common, io)
 }
+
+/// A run is heard of while it lives, so what a killed one had may come back soon.
+const LEASE: Duration = Duration::from_secs(120);
 
 /// How often at most the plan follows the tree: a command that writes into the tree at every call
 /// would have no end.
@@ -149,7 +165,7 @@ fn read_all(
     io: &mut Io<'_>,
 ) -> Result<()> {
     let signals = Forward::new()?;
-    let queue = Queue::new(target, &signals, left);
+    let queue = Queue::new(target, &signals, left, args.lease());
     queue.release_stale(io)?;
     let title = format!("reading {}", target.workspace().name());
     let pending = target.status(io)?.segments.unwrap_or_default().pending;

@@ -7,7 +7,7 @@ use super::target::Target;
 use crate::cli::Io;
 use crate::counted::{count, thousands};
 use crate::error::Result;
-use crate::record::{self, Status, Watched};
+use crate::record::{self, Holder, Status, Watched};
 use crate::visible::within;
 
 /// Say where the full read stands
@@ -50,10 +50,7 @@ fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
         super::line(io, &progress(status))?;
     }
     for holder in &status.active {
-        super::line(
-            io,
-            &format!("reader {} has {} since {}", holder.reader, holder.segment, holder.since),
-        )?;
+        super::line(io, &holding(holder))?;
     }
     if !status.pending.is_empty() {
         super::line(io, &pending(status))?;
@@ -66,6 +63,13 @@ fn tell(status: &Status, target: &Target, io: &mut Io<'_>) -> Result<()> {
         super::line(io, &format!("{}: {}", count(paths, "path"), fates(counted)))?;
     }
     Ok(())
+}
+
+/// Who has what, since when, and until when if nothing is heard.
+fn holding(holder: &Holder) -> String {
+    let Holder { reader, segment, since, until } = holder;
+    let until = until.as_ref().map(|until| format!(", until {until}")).unwrap_or_default();
+    format!("reader {reader} has {segment} since {since}{until}")
 }
 
 /// The segments that nobody has: the first of them by name, and how many more there are.

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::done::status_of;
 use super::options::Common;
-use super::pipeline::{Pipeline, Stage, stage};
+use super::pipeline::{Pipeline, Stage, collect_records, silent, stage};
 use super::registry;
 use super::typed::Typed;
 use crate::cli::Io;
-use crate::cli::parse::NamedRepo;
-use crate::error::{Error, Result, no_plan};
-use crate::record::{SegmentId, Status};
+use crate::cli::parse::{Marks, NamedRepo};
+use crate::error::Result;
+use crate::record::{Record, SegmentId, Status};
 use crate::visible::quote;
 use crate::workspace::{Lock, Member, Terms, Workspace, repository_around, workspace_around};
 
@@ -127,25 +127,52 @@ impl Target {
         })
     }
 
-    /// The reader's active segment.
+    /// The reader's own segment, its lease renewed.
     ///
     /// # Errors
-    /// `no-plan`; `no-active` with the command that hands one out.
-    pub fn active(&self, reader: &str, status: &Status) -> Result<SegmentId> {
-        if status.plan.is_none() {
-            return Err(no_plan());
+    /// `no-plan`; `no-active` with the command that hands one out; `lost-lease`.
+    pub fn own(&self, reader: &str, io: &mut Io<'_>) -> Result<SegmentId> {
+        let renew = self.ledger("renew").arg("--reader").arg(reader);
+        let holder = collect_records(&[renew], io)?.into_iter().find_map(|record| match record {
+            Record::Holder(holder) => Some(holder.segment),
+            _ => None,
+        });
+        holder.ok_or_else(|| silent("the ledger named no segment"))
+    }
+
+    /// Renews the lease of a reader on a segment, where it has one.
+    ///
+    /// # Errors
+    /// `lost-lease` when it had one, and another has taken the segment since.
+    pub fn renew(&self, segment: &SegmentId, reader: &str, io: &mut Io<'_>) -> Result<()> {
+        let renew = self.ledger("renew").arg("--reader").arg(reader);
+        match collect_records(&[renew.arg("--segment").arg(&segment.0)], io) {
+            Err(error) if error.code() != "not-held" => Err(error),
+            _ => Ok(()),
         }
-        let own = status.active.iter().find(|holder| holder.reader == reader);
-        own.map(|holder| holder.segment.clone()).ok_or_else(|| {
-            Error::no("no-active", format!("reader '{reader}' has no active segment"))
-                .hint("begin with `auwai next`")
-        })
     }
 
     /// The command that plans what the tree is now; with a plan there, it follows the tree.
     pub fn plan_command(&self, planned: bool) -> String {
         let verb = if planned { "replan" } else { "plan" };
         format!("auwai {verb}{}", self.flag())
+    }
+
+    /// Confirms what was delivered, by the marks that a reader gives back.
+    ///
+    /// # Errors
+    /// `wrong-mark`, `no-marks`.
+    pub fn confirm(
+        &self,
+        segment: &SegmentId,
+        reader: &str,
+        marks: &Marks,
+        io: &mut Io<'_>,
+    ) -> Result<()> {
+        let confirm = self.ledger("confirm").arg("--reader").arg(reader);
+        let confirm =
+            confirm.arg("--segment").arg(&segment.0).arg("--marks").arg(marks.0.join(" "));
+        collect_records(&[confirm], io).map(|_| ())
     }
 
     /// Tells `print` which commands to suggest, when the default ones would miss what was typed;
@@ -155,9 +182,10 @@ impl Target {
         print: Stage,
         segment: Option<&str>,
         reader: &str,
-        more: &str,
+        (more, marks): (&str, bool),
     ) -> Stage {
-        let (flag, Some(segment)) = (self.flag() + reader, segment) else { return print };
+        let given = if marks { " --marks '…'" } else { "" };
+        let (flag, Some(segment)) = (self.flag() + reader + given, segment) else { return print };
         if flag.is_empty() && more.is_empty() {
             return print;
         }

@@ -6,12 +6,14 @@
 
 mod ids;
 mod json;
+mod mark;
 mod path;
 mod stream;
 mod types;
 
 pub use ids::{ByteRange, ChunkId, LineRange, QualifiedId, SegmentId, Tokens, is_name};
 pub use json::to_json;
+pub use mark::{MARK_CHARS, MARK_TOKENS, is_mark, mark, mark_line};
 pub use path::{RepoPath, path_from_wire, path_to_wire};
 pub use stream::{Reader, parse, write};
 pub use types::*;

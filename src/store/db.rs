@@ -219,6 +219,21 @@ impl Db {
         self.transact(work).map_err(|e| self.settle(e))
     }
 
+    /// The same, but a copy is written too: for what is true whether or not it can be kept.
+    ///
+    /// # Errors
+    /// As [`Db::write`], without its refusal.
+    pub fn write_or_scratch<T>(
+        &mut self,
+        durability: Durability,
+        work: impl FnOnce(&Transaction<'_>) -> Work<T>,
+    ) -> Result<T> {
+        let before = std::mem::replace(&mut self.scratch, true);
+        let done = self.write(durability, work);
+        self.scratch = before;
+        done
+    }
+
     fn transact<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Work<T>) -> Work<T> {
         let tx = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = work(&tx)?;

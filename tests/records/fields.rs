@@ -90,6 +90,7 @@ pub fn known() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ("Policy", "status", "/properties/policy", names::<Policy>()),
         ("Holder", "status", "/properties/active/items", names::<Holder>()),
         ("Watched", "status", "/properties/watched/items", names::<Watched>()),
+        ("Holder", "holder", "", names::<Holder>()),
         ("Survey", "survey", "", names::<Survey>()),
         ("Oddity", "survey", "/properties/oddities/items", names::<Oddity>()),
         ("Task", "task", "", names::<Task>()),

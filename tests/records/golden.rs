@@ -107,6 +107,7 @@ fn values_of_a_wrong_kind_are_refused_by_both() {
         ("verdict", "/reason", json!("lazy")),
         ("verdict", "/answered", json!("yes")),
         ("retired", "/retired", json!(-1)),
+        ("holder", "/reader", json!(null)),
     ] {
         let line = with(kind, pointer, value);
         assert!(schemas.fault(&line).is_some(), "{line}");
@@ -146,6 +147,7 @@ fn values_that_no_writer_writes_are_not_in_the_schema() {
         ("task", "/posted", json!("yesterday")),
         ("verdict", "/path", json!("/etc/passwd")),
         ("retired", "/done", json!("yes")),
+        ("holder", "/until", json!("soon")),
     ] {
         let line = with(kind, pointer, value);
         assert!(schemas.fault(&line).is_some(), "{line}");

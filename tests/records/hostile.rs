@@ -69,6 +69,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
                 reader: c.clone(),
                 segment: SegmentId(d.clone()),
                 since: a.clone(),
+                until: None,
             }],
             chunks: Done::default(),
             ..Status::default()

@@ -27,6 +27,7 @@ out segments auwai-ledger segments --plan
 out coverage-before auwai-ledger coverage
 no verify-before auwai-ledger verify -W . --json
 out claim auwai-ledger claim --reader ann
+out renew auwai-ledger renew --reader ann
 out show auwai-ledger show -W . --segment read-1
 auwai-ledger print --ack-fd 3 <"$OUT/show.jsonl" >"$OUT/text" 3>"$OUT/acks.jsonl"
 head -n 2 "$OUT/acks.jsonl" | auwai-ledger mark --segment read-1 --reader ann >"$OUT/mark.jsonl"

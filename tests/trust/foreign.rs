@@ -242,6 +242,13 @@ fn one_that_an_older_auwai_made() {
     for (ledger, before) in [(LEDGERS[0], 4), (LEDGERS[1], 2)] {
         let ledger = format!("r/.auwai/{ledger}");
         edit(&site, &ledger, "DROP TABLE stamp");
+        if ledger.ends_with("coverage.sqlite") {
+            edit(&site, &ledger, "DROP TABLE unconfirmed");
+            edit(&site, &ledger, "DROP TABLE lapses");
+            for column in ["length", "until", "boot", "boot_until"] {
+                edit(&site, &ledger, &format!("ALTER TABLE claims DROP COLUMN {column}"));
+            }
+        }
         edit(&site, &ledger, &format!("PRAGMA user_version = {before}"));
         refused_by_all(&site, "r", "state-moved", "");
         site.ok(&["-C", "r", "--trust-state", "status"]);

@@ -16,7 +16,7 @@ use crate::text::shown_tokens;
 /// # Errors
 /// `over-budget` with the way out.
 pub(super) fn check(segment: &Segment, policy: &Policy, parts: &[Part]) -> Result<()> {
-    let budget = policy.segment_budget;
+    let budget = plan::text_budget(policy);
     if as_planned(segment, parts).is_some_and(|tokens| tokens <= budget) {
         return Ok(());
     }

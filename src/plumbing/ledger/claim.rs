@@ -1,12 +1,17 @@
 //! `auwai-ledger claim`: the next segment for a reader.
 
+use std::time::Duration;
+
 use super::brief::{Brief, brief};
 use super::outdated::is_outdated;
 use super::target::{ActingOptions, owner};
+use super::wait::Wait;
 use crate::cli::Io;
+use crate::cli::parse::{Lease, lease, span};
+use crate::delivery::reader_has_gone;
 use crate::error::{Error, Result};
 use crate::record::{self, Holder, SegmentId};
-use crate::store::coverage::Handed;
+use crate::store::coverage::{Ask, Coverage, Handed};
 
 /// Hand the reader a segment
 ///
@@ -14,6 +19,10 @@ use crate::store::coverage::Handed;
 /// the synthesis when every read segment is done. Prints the `segment` record with a brief in
 /// words, and with `outdated` when the index has changed since the plan. Nothing to hand out: exit
 /// status 1, with the code `done` or `held`.
+///
+/// It is handed out for a while, the lease, which every delivery renews (`auwai-ledger mark`, `renew`).
+/// When nothing is heard for so long the segment is pending again, and what was read of it stays read.
+/// While nobody else has taken it, it is still its reader's.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -21,6 +30,13 @@ pub struct Args {
     /// Hand out no segment of this ID; may be repeated
     #[arg(long, value_name = "ID")]
     except: Vec<String>,
+    /// Take the segment back when nothing is heard of the reader for so long, such as 90s or 2h;
+    /// `never`: only `auwai-ledger release` does
+    #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = lease)]
+    lease: Lease,
+    /// When others have what is left, wait so long for a segment to come back
+    #[arg(long, value_name = "DURATION", value_parser = span)]
+    wait: Option<Duration>,
     /// Options to repeat in the commands that the brief suggests, such as `-W demo`
     #[arg(
         long,
@@ -38,7 +54,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let (workspace, mut coverage) = args.by.target.open(io)?;
     let except: Vec<SegmentId> = args.except.into_iter().map(SegmentId).collect();
     let own = coverage.active_of(&reader)?;
-    let placed = match coverage.claim(&reader, &except, &io.world.timestamp())? {
+    let ask = Ask { reader: &reader, except: &except, term: args.lease.0 };
+    let placed = match claim(&mut coverage, ask, args.wait, io)? {
         Handed::Segment(placed) => *placed,
         Handed::Done => return Err(all_done()),
         Handed::Held(holders) => return Err(others_hold(&holders)),
@@ -64,6 +81,35 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     record::write(io.out, &segment)
 }
 
+/// Asks, and when others have what is left, again whenever the ledger has changed or a lease has run
+/// out, until the time is over.
+fn claim(
+    coverage: &mut Coverage,
+    ask: Ask<'_>,
+    patience: Option<Duration>,
+    io: &Io<'_>,
+) -> Result<Handed> {
+    let Some(patience) = patience else { return coverage.claim(ask, &io.world.moment()) };
+    let wait = Wait::begin(patience);
+    loop {
+        check_heard()?;
+        let seen = coverage.version()?;
+        let handed = coverage.claim_while(&check_heard, ask, &io.world.moment())?;
+        let Handed::Held(_) = handed else { return Ok(handed) };
+        if !wait.for_change(coverage, seen, &|| io.world.moment(), &|| check_heard().is_err())? {
+            return Ok(handed);
+        }
+    }
+}
+
+/// Whoever waits may have been killed, and would never know what it was given.
+fn check_heard() -> Result<()> {
+    match reader_has_gone(rustix::stdio::stdout()) {
+        Ok(true) => Err(Error::closed()),
+        _ => Ok(()),
+    }
+}
+
 fn all_done() -> Error {
     Error::no("done", "every segment is done").hint("prove it: `auwai verify`")
 }
@@ -74,7 +120,9 @@ fn others_hold(holders: &[Holder]) -> Error {
             .hint("leave out --except to have it: `auwai-ledger claim`");
     }
     let held = |holder: &Holder| {
-        format!("reader {} has {} since {}", holder.reader, holder.segment, holder.since)
+        let until = holder.until.as_ref().map(|until| format!(", until {until}"));
+        let Holder { reader, segment, since, .. } = holder;
+        format!("reader {reader} has {segment} since {since}{}", until.unwrap_or_default())
     };
     let shown: Vec<String> = holders.iter().take(8).map(held).collect();
     let more = match holders.len().saturating_sub(8) {
@@ -82,5 +130,6 @@ fn others_hold(holders: &[Holder]) -> Error {
         more => format!(", and {more} more"),
     };
     Error::no("held", format!("other readers have what is left: {}{more}", shown.join(", ")))
-        .hint("wait for them, or take one back: `auwai-ledger release --segment ID`")
+        .hint("wait for them: `auwai next --wait 10m`")
+        .hint("or take one back: `auwai-ledger release --segment ID`")
 }

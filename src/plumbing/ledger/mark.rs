@@ -5,8 +5,8 @@ mod groups;
 use self::groups::{Arrived, commit_in_groups};
 use super::source::Source;
 use super::target::{FullReadOptions, ReaderOption, Repos};
-use crate::cli::{Io, Signals};
-use crate::error::{Error, Result};
+use crate::cli::{Io, Signals, World};
+use crate::error::{Error, Kind, Result};
 use crate::record::{Read, Reader, Record, SegmentId};
 use crate::store::coverage::{Coverage, How, Marking, Placed};
 use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
@@ -17,6 +17,8 @@ use crate::store::ledger::{Evidence, Ledger, MarkOutcome};
 /// other records are passed over. Marks are committed at most 100 ms after they came, at the end of
 /// the input, and before a SIGINT or SIGTERM ends the process. Twice is once. A chunk that is not
 /// planned is an error (`not-planned`) that names the line, told at the end; all others are marked.
+/// With --segment the marks renew the reader's lease on it. When that has run out and another reader has
+/// taken the segment, the chunks are marked all the same, and the exit status is 1 (`lost-lease`).
 /// What a record says beside its chunk, such as git's commit, is evidence, and is kept with the read.
 ///
 /// With --repo the marks are those of the repository alone, in its own ledger.
@@ -70,11 +72,14 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     }
     let signals = Signals::catch()?;
     let (_, mut coverage) = args.target.open(io)?;
-    if let Some(id) = args.segment.map(SegmentId) {
-        warn_of_holder(&coverage.segment(&id)?, &reader, io);
+    let segment = args.segment.map(SegmentId);
+    if let Some(id) = &segment {
+        warn_of_holder(&coverage.segment(id)?, &reader, io);
     }
     let marking = Marking { reader, how: args.how.meant() };
     let world = io.world;
+    let mut lease = Kept { reader: &marking.reader, segment, lost: None };
+    lease.renew(&mut coverage, world)?;
     let mut input = Reader::new(&mut *io.input, "-");
     let mut unknown = None;
     commit_in_groups(
@@ -82,11 +87,37 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         |group| {
             let first = mark(&mut coverage, group, &marking, &world.timestamp())?;
             unknown = unknown.take().or(first);
-            Ok(())
+            lease.renew(&mut coverage, world)
         },
         &signals,
     )?;
-    unknown.map_or(Ok(()), Err)
+    lease.lost.or(unknown).map_or(Ok(()), Err)
+}
+
+/// The lease that deliveries renew.
+struct Kept<'a> {
+    reader: &'a str,
+    segment: Option<SegmentId>,
+    /// That it ran out, and another has the segment: told at the end, since what is delivered is read
+    /// all the same.
+    lost: Option<Error>,
+}
+
+impl Kept<'_> {
+    /// Renews it. Who reads what is not its own has none to renew.
+    fn renew(&mut self, coverage: &mut Coverage, world: &World) -> Result<()> {
+        let Some(id) = self.segment.as_ref().filter(|_| self.lost.is_none()) else {
+            return Ok(());
+        };
+        match coverage.renew(self.reader, Some(id), &world.moment()) {
+            Err(error) if error.code() == "lost-lease" => self.lost = Some(error),
+            // A replan has taken it away meanwhile.
+            Err(error) if error.code() == "unknown-segment" => self.segment = None,
+            Err(error) if error.kind() != Kind::No => return Err(error),
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// To read in a segment that another reader has is allowed, and worth a word.

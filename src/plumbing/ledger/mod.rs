@@ -6,6 +6,7 @@ mod budget;
 mod chunks;
 mod claim;
 mod close;
+mod confirm;
 mod coverage;
 mod files;
 mod mark;
@@ -14,6 +15,7 @@ mod outdated;
 pub mod print;
 mod reading;
 mod release;
+mod renew;
 mod replan;
 mod scan;
 mod segments;
@@ -23,6 +25,7 @@ mod status;
 mod sync;
 mod target;
 mod verify;
+mod wait;
 mod why;
 mod words;
 
@@ -59,9 +62,11 @@ enum Verb {
     Segments(segments::Args),
     Claim(claim::Args),
     Release(release::Args),
+    Renew(renew::Args),
     Show(show::Args),
     Print(print::Args),
     Mark(mark::Args),
+    Confirm(confirm::Args),
     Close(close::Args),
     Coverage(coverage::Args),
     Status(status::Args),
@@ -88,9 +93,11 @@ impl Tool for Ledger {
             Verb::Segments(args) => segments::run(args, io),
             Verb::Claim(args) => claim::run(args, io),
             Verb::Release(args) => release::run(args, io),
+            Verb::Renew(args) => renew::run(args, io),
             Verb::Show(args) => show::run(args, io),
             Verb::Print(args) => print::run(args, io),
             Verb::Mark(args) => mark::run(args, io),
+            Verb::Confirm(args) => confirm::run(args, io),
             Verb::Close(args) => close::run(args, io),
             Verb::Coverage(args) => coverage::run(args, io),
             Verb::Status(args) => status::run(args, io),
@@ -114,9 +121,11 @@ impl Verb {
             Verb::Segments(_) => "segments",
             Verb::Claim(_) => "claim",
             Verb::Release(_) => "release",
+            Verb::Renew(_) => "renew",
             Verb::Show(_) => "show",
             Verb::Print(_) => "print",
             Verb::Mark(_) => "mark",
+            Verb::Confirm(_) => "confirm",
             Verb::Close(_) => "close",
             Verb::Coverage(_) => "coverage",
             Verb::Status(_) => "status",

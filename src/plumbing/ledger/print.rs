@@ -7,8 +7,9 @@ use std::io::BufRead;
 use std::time::Duration;
 
 use crate::cli::Io;
-use crate::delivery::{Acks, LastLine, PageOf, Passage, Sheet, divide, fit};
+use crate::delivery::{Acks, LastLine, PageOf, Passage, Random, Sheet, divide, fit, prove};
 use crate::error::{Error, Result};
+use crate::record::MARK_CHARS;
 use input::{Bodies, Collected};
 use output::Output;
 
@@ -61,6 +62,11 @@ pub struct Args {
     #[arg(long, value_name = "N", requires = "max_chars", value_parser = clap::value_parser!(u64).range(1..))]
     pub page: Option<u64>,
 
+    /// Print at most N marks, lines of a number each that nobody can foresee, between the lines, one in each
+    /// chunk or few chunks and one at the end; each acknowledgement says which of them prove its chunk
+    #[arg(long, value_name = "N", requires = "segment", value_parser = clap::value_parser!(u64).range(2..))]
+    pub marks: Option<u64>,
+
     /// The command that goes on, for the last line (default: `auwai read --segment ID`)
     #[arg(long, value_name = "COMMAND")]
     pub next: Option<String>,
@@ -111,7 +117,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         let sent = stream(&args, bodies, &mut output);
         return output.finish(sent);
     }
-    let (sheet, warning) = compose(&args, &bodies.collect()?)?;
+    let seed = (io.world.seed)().map_err(|e| Error::io("read", "/dev/urandom", &e))?;
+    let (sheet, warning) = compose(&args, &bodies.collect()?, &mut Random::of(&seed))?;
     let mut output = Output::start(&args, acks, io.out, io.err)?;
     warning.into_iter().for_each(|warning| output.say(&warning));
     let sent = output.send(sheet);
@@ -146,7 +153,7 @@ fn sheet_of(passages: &[Passage]) -> Sheet {
 }
 
 /// All that is printed of a whole input, and a warning.
-fn compose(args: &Args, input: &Collected) -> Result<(Sheet, Option<String>)> {
+fn compose(args: &Args, input: &Collected, random: &mut Random) -> Result<(Sheet, Option<String>)> {
     let (passages, cut) = (&input.passages[..], input.cut);
     let next = args.command(args.next.as_ref(), "read");
     let done = args.command(args.done.as_ref(), "done");
@@ -158,14 +165,20 @@ fn compose(args: &Args, input: &Collected) -> Result<(Sheet, Option<String>)> {
         withheld: input.withheld,
     };
     match args.max_chars {
-        Some(most) => paged(args, passages, &last, (most, cut)),
-        None => Ok((unpaged(args, passages, &last, cut), None)),
+        Some(most) => paged(args, passages, &last, (most, cut), random),
+        None => Ok((unpaged(args, passages, &last, cut, random), None)),
     }
 }
 
-fn unpaged(args: &Args, passages: &[Passage], last: &LastLine, cut: bool) -> Sheet {
+fn unpaged(
+    args: &Args,
+    passages: &[Passage],
+    last: &LastLine,
+    cut: bool,
+    random: &mut Random,
+) -> Sheet {
     let wanted: Vec<&Passage> = passages.iter().filter(|p| args.wants(p)).collect();
-    let mut sheet = Sheet::of(&wanted);
+    let mut sheet = with_marks(args, Sheet::of(&wanted), random);
     sheet.push_line(&match (cut, args.unread) {
         (true, _) => last.cut(),
         (false, true) => last.unread(wanted.len() as u64),
@@ -179,9 +192,12 @@ fn paged(
     passages: &[Passage],
     last: &LastLine,
     (most, cut): (u64, bool),
+    random: &mut Random,
 ) -> Result<(Sheet, Option<String>)> {
-    let reserve = last.longest_page();
-    let pages = divide(passages, most, reserve);
+    // Each chunk may have a mark, and the page one more at its end.
+    let each = args.marks.map_or(0, |_| MARK_CHARS);
+    let reserve = last.longest_page() + each;
+    let pages = divide(passages, most, reserve, each);
     let of = pages.len() as u64;
     let first_unread = passages.iter().position(|p| !p.complete);
     let page_of = |chunk: usize| pages.iter().position(|range| range.contains(&chunk));
@@ -192,16 +208,23 @@ fn paged(
     let wanted: Vec<usize> = range.clone().filter(|i| args.wants(&passages[*i])).collect();
     let mut shown: Vec<&Passage> = wanted.iter().map(|i| &passages[*i]).collect();
     // Leaving chunks out can cost a frame more than it saves.
-    shown.truncate(fit(&shown, most, reserve));
+    shown.truncate(fit(&shown, most, reserve, each));
     let printed = &wanted[..shown.len()];
     let is_left = |i: &usize| !passages[*i].complete && !printed.contains(i);
     let left = (0..passages.len()).find(is_left).and_then(page_of).map(|page| page as u64 + 1);
     // What was cut off is left too.
     let left = left.or(cut.then_some(of + 1));
-    let mut sheet = Sheet::of(&shown);
+    let mut sheet = with_marks(args, Sheet::of(&shown), random);
     sheet.push_line(&last.page(PageOf { page: page as u64 + 1, of, left }));
     let warning = (sheet.chars() > most).then(|| too_long(page + 1, sheet.chars(), most));
     Ok((sheet, warning))
+}
+
+fn with_marks(args: &Args, sheet: Sheet, random: &mut Random) -> Sheet {
+    match args.marks {
+        Some(most) => prove(sheet, most, random),
+        None => sheet,
+    }
 }
 
 fn nothing_left(last: &LastLine, pages: u64, cut: bool) -> Sheet {

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::not_text;
 use super::source::Source;
-use super::target::{Repos, StateOption, WorkspaceOption, owner};
+use super::target::{self, Repos, StateOption, WorkspaceOption, owner};
 use crate::cli::{Io, World};
 use crate::error::{Error, Result, no_plan};
 use crate::record::{ChunkId, RepoPath, Segment, SegmentId};
@@ -124,7 +124,7 @@ impl Reading {
     fn of_workspace(typed: &Path, terms: &Terms, world: &World) -> Result<Reading> {
         let registry = Registry::below(world.state_home().as_deref());
         let workspace = Workspace::open(typed, &world.cwd, &registry, terms)?;
-        let coverage = Coverage::find(&workspace.fullread_dir())?;
+        let coverage = target::find(&workspace, world)?;
         let source = |member| Source::member(member, workspace.trust());
         let mut sources = workspace.members().iter().map(source).collect::<Result<Vec<_>>>()?;
         sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::source::Source;
 use super::sync::state::Place;
-use super::target::{FullReadOptions, Repos, owner};
+use super::target::{self, FullReadOptions, Repos, owner};
 use crate::cli::Io;
 use crate::error::Result;
 use crate::record::{self, Done, End, Status, Watched};
@@ -37,7 +37,7 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
         return of_repositories(&args, io);
     }
     let workspace = args.target.workspace(io.world)?;
-    let Some(coverage) = Coverage::find(&workspace.fullread_dir())? else {
+    let Some(coverage) = target::find(&workspace, io.world)? else {
         let status = Status { fates: args.fates(&workspace)?, ..known(&workspace) };
         return record::write(io.out, &status);
     };
@@ -70,7 +70,7 @@ pub(super) fn print(
         chunks: counters.chunks,
         tokens: counters.tokens,
         policy: Some(force.policy),
-        active: coverage.holders()?,
+        active: coverage.holders(&io.world.moment())?,
         pending: coverage.pending(10)?,
         fates,
         ..known(workspace)

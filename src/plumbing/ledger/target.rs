@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::parse::{NamedRepo, name, repo_parser};
 use crate::cli::{Io, World};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, no_plan};
 use crate::store::coverage::{Coverage, Owner};
 use crate::workspace::{Registry, Terms, Workspace};
 
@@ -100,9 +100,22 @@ impl FullReadOptions {
     /// As [`FullReadOptions::workspace`] and [`Coverage::open`].
     pub fn open(&self, io: &Io<'_>) -> Result<(Workspace, Coverage)> {
         let workspace = self.workspace(io.world)?;
-        let coverage = Coverage::open(&workspace.fullread_dir())?;
+        let coverage = find(&workspace, io.world)?.ok_or_else(no_plan)?;
         Ok((workspace, coverage))
     }
+}
+
+/// The coverage ledger of a workspace that has a plan, with what has run out given back.
+///
+/// # Errors
+/// As [`Coverage::open`].
+pub fn find(workspace: &Workspace, world: &World) -> Result<Option<Coverage>> {
+    let Some(mut coverage) = Coverage::find(&workspace.fullread_dir())? else { return Ok(None) };
+    if coverage.give_back(&world.moment())? {
+        // The export is behind then, until the next command that writes it can.
+        let _ = coverage.export_if_small(owner(workspace));
+    }
+    Ok(Some(coverage))
 }
 
 /// Whose plan it is, for the export.

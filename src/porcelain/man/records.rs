@@ -17,7 +17,7 @@ macro_rules! schemas {
 
 /// The schema of every type.
 const SCHEMAS: &[(&str, &str)] = schemas!["ready" "event" "rescan" "batch" "barrier" "repo" "end" "file" "chunk" "body" "read" "unread" "sync"
-    "progress" "policy" "segment" "plan" "status" "survey" "task"
+    "progress" "policy" "segment" "plan" "status" "holder" "survey" "task"
     "verdict" "retired" "error"];
 
 /// What a page says of a schema.

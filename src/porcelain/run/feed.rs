@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::alive::keep_alive;
 use super::call::{Finding, until_its_end};
 use super::queue::Queue;
 use crate::cli::{Io, World};
@@ -45,7 +46,13 @@ pub fn work(
     let io = &mut Io { input: &mut std::io::empty(), out: &mut out, err: &mut err, world };
     let worker = Worker { reader, command, again, target, queue };
     while let Some(segment) = queue.next(reader, io).inspect_err(|_| queue.stop())? {
-        if let Err(error) = worker.feed(&segment, io) {
+        let own = (reader, &segment.id);
+        let fed = keep_alive(target, own, queue.lease.0, world, || worker.feed(&segment, io));
+        if let Err(error) = fed {
+            // The run was not heard of for too long, and another reader has the segment: it is theirs.
+            if matches!(error.code(), "lost-lease" | "held") {
+                continue;
+            }
             // The file has changed since the plan, and nothing of the segment counts; or a chunk has
             // moved into it since it was printed; or it has outgrown the budget, and is divided when
             // it is given back and the plan follows. The run goes on.

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::Io;
+use crate::cli::parse::Lease;
 use crate::error::{Error, Kind, Result};
 use crate::porcelain::pipeline::collect_records;
 use crate::porcelain::signals::Forward;
@@ -31,13 +32,20 @@ pub struct Queue<'a> {
     /// Segments of which something has changed, not to be handed out before the plan has followed.
     changed: Mutex<Vec<String>>,
     stop: AtomicBool,
+    /// For how long a segment is handed out.
+    pub lease: Lease,
 }
 
 impl<'a> Queue<'a> {
     /// A queue over the plan, but for the segments that are `left`.
-    pub fn new(target: &'a Target, signals: &'a Forward, left: &'a Mutex<Vec<String>>) -> Self {
+    pub fn new(
+        target: &'a Target,
+        signals: &'a Forward,
+        left: &'a Mutex<Vec<String>>,
+        lease: Lease,
+    ) -> Self {
         let (changed, stop) = (Mutex::default(), AtomicBool::new(false));
-        Queue { target, signals, left, changed, stop }
+        Queue { target, signals, left, changed, stop, lease }
     }
 
     /// What passes signals on to the run's commands.
@@ -61,6 +69,7 @@ impl<'a> Queue<'a> {
             return Ok(None);
         }
         let claim = self.target.ledger("claim").arg("--reader").arg(reader);
+        let claim = claim.arg("--lease").arg(self.lease.to_string());
         let mut left = self.left.lock().map_err(|_| poisoned())?.clone();
         left.extend(self.changed.lock().map_err(|_| poisoned())?.iter().cloned());
         let claim = left.iter().fold(claim, |claim, id| claim.arg("--except").arg(id));

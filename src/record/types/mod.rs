@@ -96,6 +96,7 @@ wire! {
     Segment = "segment",
     Plan = "plan",
     Status = "status",
+    Holder = "holder",
     Survey = "survey",
     Task = "task",
     Verdict = "verdict",

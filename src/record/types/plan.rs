@@ -29,6 +29,9 @@ pub struct Policy {
     /// The page size in characters.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub page: Option<u64>,
+    /// Whether what is printed carries marks, which prove that it was read; absent when not.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub marks: bool,
 }
 
 /// What a segment is for.

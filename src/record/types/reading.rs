@@ -33,6 +33,9 @@ pub struct Read {
     /// In git: whether the file was tracked and, by its stat data, as git's index has it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clean: Option<bool>,
+    /// The marks that prove that it was read, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub marks: Vec<String>,
 }
 
 impl Read {
@@ -48,6 +51,7 @@ impl Read {
             file: None,
             head: None,
             clean: None,
+            marks: Vec::new(),
         }
     }
 }
@@ -122,7 +126,7 @@ pub struct Done {
     pub complete: u64,
 }
 
-/// A reader and the segment that it has.
+/// A reader and the segment that it has: what `auwai-ledger renew` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Holder {
     /// The reader.
@@ -131,6 +135,9 @@ pub struct Holder {
     pub segment: SegmentId,
     /// Since when.
     pub since: String,
+    /// Until when, unless it is renewed; absent when it is for good.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub until: Option<String>,
 }
 
 /// Where a full read, or a repository's index, stands.

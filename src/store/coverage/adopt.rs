@@ -120,6 +120,8 @@ fn clear(tx: &Transaction<'_>) -> Work<()> {
         "segment_progress",
         "queue",
         "claims",
+        "lapses",
+        "unconfirmed",
         "marks",
     ];
     for table in tables {

@@ -2,8 +2,10 @@
 
 use rusqlite::{Connection, Transaction};
 
-use super::segments::{activate, active_of, free, holders, placed, stand};
-use super::{Coverage, Placed, counters, unknown_segment};
+use super::claims::{any_due, give_back, hand, holders, keep, own};
+use super::lease::Lease;
+use super::segments::{active_of, free, placed, stand};
+use super::{Coverage, Moment, Placed, Term, counters, unknown_segment};
 use crate::error::{Error, Result};
 use crate::record::{Holder, SegmentId, SegmentStatus};
 use crate::store::db::{Durability, Work};
@@ -19,22 +21,51 @@ pub enum Handed {
     Held(Vec<Holder>),
 }
 
+/// What a reader asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// Who asks.
+    pub reader: &'a str,
+    /// Segments that are not to be handed out.
+    pub except: &'a [SegmentId],
+    /// For how long.
+    pub term: Term,
+}
+
 impl Coverage {
-    /// Hands `reader` its own active segment if it has one, else the first pending read segment,
-    /// else, when all of those are done, the synthesis. `at` is the time now.
-    /// A segment of `except` is not handed out. Only what is handed out anew is written.
-    pub fn claim(&mut self, reader: &str, except: &[SegmentId], at: &str) -> Result<Handed> {
-        if let Some(standing) = self.db.moment(|c| standing(c, reader, except))? {
+    /// Hands a reader its own segment if it has one, with a new lease, else the first pending read
+    /// segment, else, when all of those are done, the synthesis. What has run out is pending.
+    /// Nothing is written when there is nothing to hand out.
+    pub fn claim(&mut self, ask: Ask<'_>, now: &Moment) -> Result<Handed> {
+        self.claim_while(&|| Ok(()), ask, now)
+    }
+
+    /// The same, unless something speaks against it once no other process can write any more.
+    ///
+    /// # Errors
+    /// What `holds` says, too: nothing has changed then.
+    pub fn claim_while(
+        &mut self,
+        holds: &dyn Fn() -> Result<()>,
+        ask: Ask<'_>,
+        now: &Moment,
+    ) -> Result<Handed> {
+        if let Some(standing) = self.db.moment(|c| standing(c, ask, now))? {
             return Ok(standing);
         }
-        self.db.write(Durability::Process, |tx| {
-            if let Some(standing) = standing(tx, reader, except)? {
-                return Ok(standing);
+        let work = |tx: &Transaction<'_>| {
+            holds()?;
+            give_back(tx, now)?;
+            match choose(tx, ask)? {
+                Some(id) => handed(tx, &id, ask, now),
+                None => nothing(tx, now),
             }
-            let Some(id) = take(tx, reader, except, at)? else { return nothing(tx) };
-            let placed = placed(tx, &id)?.ok_or_else(|| unknown_segment(&id))?;
-            Ok(Handed::Segment(Box::new(placed)))
-        })
+        };
+        // What the reader has already it has also where that cannot be kept.
+        match self.db.read(|c| active_of(c, ask.reader))? {
+            Some(_) => self.db.write_or_scratch(Durability::Process, work),
+            None => self.db.write(Durability::Process, work),
+        }
     }
 
     /// Makes an active segment pending again; of another reader than `reader` only when none is
@@ -58,26 +89,31 @@ impl Coverage {
 }
 
 /// The answer that changes nothing, if there is one.
-fn standing(c: &Connection, reader: &str, except: &[SegmentId]) -> Work<Option<Handed>> {
-    if let Some(own) = active_of(c, reader)?.filter(|own| !except.contains(own)) {
-        let placed = placed(c, &own)?.ok_or_else(|| unknown_segment(&own))?;
-        return Ok(Some(Handed::Segment(Box::new(placed))));
-    }
-    match next_pending(c, except)? {
-        Some(_) => Ok(None),
-        None => nothing(c).map(Some),
+fn standing(c: &Connection, ask: Ask<'_>, now: &Moment) -> Work<Option<Handed>> {
+    match any_due(c, now)? || choose(c, ask)?.is_some() {
+        true => Ok(None),
+        false => nothing(c, now).map(Some),
     }
 }
 
-fn take(
-    tx: &Transaction<'_>,
-    reader: &str,
-    except: &[SegmentId],
-    at: &str,
-) -> Work<Option<SegmentId>> {
-    let Some(id) = next_pending(tx, except)? else { return Ok(None) };
-    activate(tx, &stand(tx, &id)?, reader, at)?;
-    Ok(Some(id))
+/// What the reader is to have.
+fn choose(c: &Connection, ask: Ask<'_>) -> Work<Option<SegmentId>> {
+    match own(c, ask.reader)?.filter(|own| !ask.except.contains(own)) {
+        Some(own) => Ok(Some(own)),
+        None => next_pending(c, ask.except),
+    }
+}
+
+fn handed(tx: &Transaction<'_>, id: &SegmentId, ask: Ask<'_>, now: &Moment) -> Work<Handed> {
+    let it = stand(tx, id)?;
+    match it.status {
+        SegmentStatus::Active => {
+            keep(tx, id, ask.term.map(|length| Lease::begin(length, now)).as_ref())?;
+        }
+        _ => hand(tx, &it, ask.reader, ask.term, now)?,
+    }
+    let placed = placed(tx, id)?.ok_or_else(|| unknown_segment(id))?;
+    Ok(Handed::Segment(Box::new(placed)))
 }
 
 fn next_pending(tx: &Connection, except: &[SegmentId]) -> Work<Option<SegmentId>> {
@@ -96,9 +132,9 @@ fn next_pending(tx: &Connection, except: &[SegmentId]) -> Work<Option<SegmentId>
     Ok(None)
 }
 
-fn nothing(tx: &Connection) -> Work<Handed> {
-    let finished = counters::load(tx)?.finished();
-    Ok(if finished { Handed::Done } else { Handed::Held(holders(tx)?) })
+fn nothing(c: &Connection, now: &Moment) -> Work<Handed> {
+    let finished = counters::load(c)?.finished();
+    Ok(if finished { Handed::Done } else { Handed::Held(holders(c, now)?) })
 }
 
 /// The refusal to touch what another reader has.

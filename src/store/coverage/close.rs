@@ -6,6 +6,8 @@ use std::path::Path;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::claim::held;
+use super::claims::{forget_lapse, lost};
+use super::confirm::waiting;
 use super::segments::{Stand, finish, stand};
 use super::{Coverage, counters, findings_path, in_force};
 use crate::counted::{agree, count};
@@ -20,7 +22,8 @@ impl Coverage {
     ///
     /// # Errors
     /// `unknown-segment`; `not-read` until every chunk is complete, and for the synthesis until
-    /// every read segment is done; `held` when another reader has it; `closed` when it is done
+    /// every read segment is done; `held` when another reader has it; `lost-lease` when the reader's
+    /// own lease ran out and the segment is not to be had any more; `closed` when it is done
     /// with another finding. When only `findings.md` cannot be written, its error: the segment is
     /// closed, and the next command appends the finding.
     pub fn close(
@@ -48,6 +51,9 @@ impl Coverage {
         let findings = findings_path(&self.dir);
         self.db.write(Durability::Power, |tx| {
             holds()?;
+            if let Some(lost) = lost(tx, id, reader)? {
+                return Err(lost.into());
+            }
             let it = stand(tx, id)?;
             if it.status == SegmentStatus::Done && !adds(tx, id, summary, &findings)? {
                 return Ok(());
@@ -55,6 +61,7 @@ impl Coverage {
             if it.status != SegmentStatus::Done {
                 allow(tx, &it, reader)?;
                 finish(tx, &it, at)?;
+                forget_lapse(tx, id, reader)?;
             }
             keep_finding(tx, id, reader, summary, at)
         })?;
@@ -90,7 +97,17 @@ fn allow(tx: &Transaction<'_>, it: &Stand, reader: &str) -> Work<()> {
     let sql = "SELECT unread FROM segment_progress WHERE seq = ?";
     match tx.query_row(sql, [it.seq], |row| row.get(0))? {
         0 => Ok(()),
-        unread => Err(not_read(&it.id, i64::cast_unsigned(unread)).into()),
+        unread => {
+            let error = not_read(&it.id, i64::cast_unsigned(unread));
+            Err(match waiting(tx, reader, &it.id)? {
+                0 => error,
+                _ => error.hint_instead(format!(
+                    "give back the marks of what was printed: `auwai done --segment {} --marks 'MARKS'`",
+                    it.id
+                )),
+            }
+            .into())
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::testing::policy;
+use super::testing::{ask, now, policy};
 use super::*;
 use crate::record::*;
 
@@ -279,7 +279,9 @@ fn take(coverage: &mut Coverage, desk: &mut Desk, step: &Step) {
             );
         }
         Step::Claim(who) => {
-            if let Handed::Segment(placed) = coverage.claim(&format!("r{who}"), &[], AT).unwrap() {
+            if let Handed::Segment(placed) =
+                coverage.claim(ask(&format!("r{who}")), &now(0)).unwrap()
+            {
                 let id = placed.segment.id.0;
                 desk.segments.iter_mut().find(|it| it.0 == id).unwrap().1 = SegmentStatus::Active;
             }

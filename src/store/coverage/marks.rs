@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
-use super::{Coverage, InForce, counters, in_force};
+use super::{Coverage, InForce, confirm, counters, in_force};
 use crate::error::Result;
 use crate::record::{Read, RepoPath};
 use crate::store::db::{Durability, Work};
@@ -59,7 +59,8 @@ pub struct Marked {
 impl Coverage {
     /// Marks chunks as read at `at`, in one transaction. Twice is once. The segment that is kept with
     /// a read is the one that holds the chunk: the plan may be another than when the text went out.
-    /// A chunk that is not planned is no error, see [`Marked`].
+    /// A chunk that is not planned is no error, see [`Marked`]. Under a plan with marks what is shown is
+    /// not read until it is confirmed.
     pub fn mark(&mut self, reads: &[Read], marking: &Marking, at: &str) -> Result<Marked> {
         self.db.write(Durability::Process, |tx| {
             let mut marker = Marker::new(tx, marking, at)?;
@@ -75,7 +76,7 @@ impl Coverage {
 }
 
 /// One group of marks in its transaction.
-struct Marker<'tx> {
+pub(super) struct Marker<'tx> {
     tx: &'tx Transaction<'tx>,
     marking: &'tx Marking,
     at: &'tx str,
@@ -116,7 +117,7 @@ const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_by
         AND generation = ?10 AND reader = ?8 AND how = ?9)";
 
 impl<'tx> Marker<'tx> {
-    fn new(tx: &'tx Transaction<'tx>, marking: &'tx Marking, at: &'tx str) -> Work<Self> {
+    pub fn new(tx: &'tx Transaction<'tx>, marking: &'tx Marking, at: &'tx str) -> Work<Self> {
         Ok(Marker {
             tx,
             marking,
@@ -132,14 +133,18 @@ impl<'tx> Marker<'tx> {
     }
 
     /// Marks one chunk; `false` when it is not planned.
-    fn mark(&mut self, read: &Read) -> Work<bool> {
+    pub fn mark(&mut self, read: &Read) -> Work<bool> {
         let planned = self.find.query_row(params![read.repo, read.id.0.cast_signed()], |row| {
             let (seq, tokens) = (row.get(0)?, row.get(1)?);
             Ok(Planned { seq, tokens, segment: row.get(2)?, repo_no: row.get(3)? })
         });
         let Some(planned) = planned.optional()? else { return Ok(false) };
         let id = read.id.to_string();
-        let completes = self.complete.execute([self.at, &read.repo, &id])? == 1;
+        let waits = self.plan.policy.marks && self.marking.how == How::Shown;
+        if waits && !read.marks.is_empty() {
+            confirm::wait(self.tx, &self.marking.reader, &planned.segment, read)?;
+        }
+        let completes = !waits && self.complete.execute([self.at, &read.repo, &id])? == 1;
         if completes {
             *self.segments.entry(planned.seq).or_default() += 1;
             self.tokens += planned.tokens;
@@ -175,7 +180,7 @@ impl<'tx> Marker<'tx> {
     }
 
     /// Brings the totals up to date; the chunks that became complete.
-    fn settle(self) -> Work<u64> {
+    pub fn settle(self) -> Work<u64> {
         let completed = self.segments.values().sum();
         let sql = "UPDATE segment_progress SET unread = unread - ? WHERE seq = ?";
         for (seq, chunks) in &self.segments {

@@ -9,12 +9,17 @@
 mod adopt;
 mod chunks;
 mod claim;
+mod claims;
 mod close;
+mod confirm;
 mod counters;
 mod export;
 mod findings;
 #[cfg(test)]
 mod following;
+mod lease;
+#[cfg(test)]
+mod leasing;
 mod loader;
 mod marks;
 mod planned;
@@ -34,9 +39,11 @@ use rusqlite::config::DbConfig;
 
 pub use adopt::Adopted;
 pub use chunks::{PlannedChunk, Progress};
-pub use claim::Handed;
+pub use claim::{Ask, Handed};
+pub use confirm::Confirmed;
 pub use counters::Counters;
 pub use export::Owner;
+pub use lease::{Moment, Term, Uptime};
 pub use marks::{How, Marked, Marking};
 pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};
 pub use replan::{

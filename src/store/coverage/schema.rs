@@ -11,7 +11,7 @@ pub(super) static KIND: Kind = Kind {
     name: "coverage ledger",
     // "auwC"
     application_id: 0x6175_7743,
-    migrations: &[V1, V2, stamp::TABLE],
+    migrations: &[V1, V2, stamp::TABLE, LEASES, MARKS],
 };
 
 const V1: &str = "
@@ -173,6 +173,40 @@ INSERT OR IGNORE INTO marks (repo_no, chunk, body, file, since)
         AND length(unhex(x.body)) = 32;
 ";
 
+const LEASES: &str = "
+-- For how long a claim stands without being renewed, and its end by the time of day and by the time
+-- since a start of the machine, all in milliseconds. A claim without these stands until it is given back.
+ALTER TABLE claims ADD COLUMN length INTEGER;
+ALTER TABLE claims ADD COLUMN until INTEGER;
+ALTER TABLE claims ADD COLUMN boot TEXT;
+ALTER TABLE claims ADD COLUMN boot_until INTEGER;
+-- Claims whose lease ran out. `passed`: their reader has taken another segment since.
+CREATE TABLE lapses (
+    segment_id TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    since TEXT NOT NULL,
+    length INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    passed INTEGER NOT NULL,
+    PRIMARY KEY (segment_id, reader)
+) STRICT, WITHOUT ROWID;
+";
+
+const MARKS: &str = "
+-- What was delivered under a plan with marks: what is known of it, and the hashes of the marks that
+-- prove it, both as JSON.
+CREATE TABLE unconfirmed (
+    reader TEXT NOT NULL,
+    segment TEXT NOT NULL,
+    repo TEXT NOT NULL,
+    chunk_id TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    marks TEXT NOT NULL,
+    confirmed INTEGER NOT NULL,
+    PRIMARY KEY (reader, segment, repo, chunk_id)
+) STRICT, WITHOUT ROWID;
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,5 +251,20 @@ mod tests {
             "old 1 then"
         );
         assert_eq!(ask("SELECT count(*) || ' ' || max(added) FROM places"), "3 1");
+    }
+
+    #[test]
+    fn a_claim_of_a_ledger_without_leases_stands_until_it_is_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("coverage.sqlite");
+        static SECOND: Kind = Kind { migrations: &[V1, V2, stamp::TABLE], ..KIND };
+        let mut db = Db::open_or_create(&path, &SECOND).unwrap();
+        let state = "INSERT INTO claims VALUES ('read-1', 'ann', 'then')";
+        db.write(crate::store::db::Durability::Process, |tx| Ok(tx.execute(state, [])?)).unwrap();
+        drop(db);
+        let db = Db::open(&path, &KIND).unwrap();
+        let row = "SELECT reader || coalesce(length, ' for good') FROM claims";
+        let row = db.read(|c| Ok(c.query_row(row, [], |row| row.get::<_, String>(0))?));
+        assert_eq!(row.unwrap(), "ann for good");
     }
 }

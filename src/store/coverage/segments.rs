@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use super::{Coverage, counters, from_json, unknown_segment};
 use crate::error::{Error, Result};
-use crate::record::{Holder, Segment, SegmentId, SegmentKind, SegmentStatus, Tokens};
+use crate::record::{Segment, SegmentId, SegmentKind, SegmentStatus, Tokens};
 use crate::store::db::Work;
 
 /// A segment and its place in the plan.
@@ -31,7 +31,7 @@ const TABLES: &str = "segment_records r JOIN segments s ON s.segment_id = r.segm
     LEFT JOIN claims c ON c.segment_id = r.segment_id";
 
 /// Claims in order of the plan. Joined, SQLite would walk all segments to have them sorted.
-const IN_ORDER: &str =
+pub(super) const IN_ORDER: &str =
     "ORDER BY (SELECT seq FROM segment_records r WHERE r.segment_id = c.segment_id)";
 
 impl Coverage {
@@ -78,11 +78,6 @@ impl Coverage {
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
-
-    /// Who has which segment, in order of the plan.
-    pub fn holders(&self) -> Result<Vec<Holder>> {
-        self.db.read(holders)
-    }
 }
 
 /// One segment, if the plan has it.
@@ -104,15 +99,6 @@ pub(super) fn active_of(c: &Connection, reader: &str) -> Work<Option<SegmentId>>
     let sql = format!("SELECT segment_id FROM claims c WHERE reader = ? {IN_ORDER} LIMIT 1");
     let id = c.query_row(&sql, [reader], |row| row.get(0)).optional()?;
     Ok(id.map(SegmentId))
-}
-
-pub(super) fn holders(c: &Connection) -> Work<Vec<Holder>> {
-    let mut query =
-        c.prepare_cached(&format!("SELECT reader, segment_id, since FROM claims c {IN_ORDER}"))?;
-    let rows = query.query_map([], |row| {
-        Ok(Holder { reader: row.get(0)?, segment: SegmentId(row.get(1)?), since: row.get(2)? })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Where a segment stands, for a transaction that is about to move it.

@@ -1,7 +1,22 @@
 #![cfg(test)]
 //! Small plans for tests.
 
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::{Ask, Moment, Uptime};
 use crate::record::*;
+
+/// So many seconds after the start of a machine, which was in 1970.
+pub(crate) fn now(seconds: u64) -> Moment {
+    let for_so_long = Duration::from_secs(seconds);
+    let up = Some(Uptime { boot: "first".into(), for_so_long });
+    Moment { day: UNIX_EPOCH + for_so_long, up }
+}
+
+/// A reader asks for a segment, for half an hour.
+pub(crate) fn ask(reader: &str) -> Ask<'_> {
+    Ask { reader, except: &[], term: Some(Duration::from_secs(1800)) }
+}
 
 /// A policy with this window.
 pub(crate) fn policy(window: u64) -> Policy {
@@ -15,6 +30,7 @@ pub(crate) fn policy(window: u64) -> Policy {
         scope: vec![],
         order: vec![],
         page: None,
+        marks: false,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 
-use super::testing::{plan, reads};
+use super::testing::{ask, now, plan, reads};
 use super::*;
 
 const SEGMENTS: u64 = 4;
@@ -18,6 +18,9 @@ enum Step {
     Release(u64, Option<u8>),
     Mark(u64, usize),
     Close(u64, u8, bool),
+    Renew(u8),
+    /// Time goes by, in minutes.
+    Wait(u8),
     Force,
 }
 
@@ -28,8 +31,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (segment.clone(), prop::option::of(reader.clone()))
             .prop_map(|(segment, reader)| Step::Release(segment, reader)),
         6 => (1..=SEGMENTS, 1..=CHUNKS as usize).prop_map(|(n, chunks)| Step::Mark(n, chunks)),
-        6 => (segment, reader, any::<bool>()).prop_map(|(n, who, says)| Step::Close(n, who, says)),
+        6 => (segment, reader.clone(), any::<bool>()).prop_map(|(n, who, says)| Step::Close(n, who, says)),
         1 => Just(Step::Force),
+        2 => reader.prop_map(Step::Renew),
+        3 => (1..40u8).prop_map(Step::Wait),
     ]
 }
 
@@ -38,10 +43,16 @@ fn segment(n: u64) -> SegmentId {
 }
 
 /// Takes a step; a refusal is as good as a success.
-fn take(coverage: &mut Coverage, step: &Step) {
+fn take(coverage: &mut Coverage, step: &Step, time: &mut u64) {
     let reader = |n: &u8| format!("reader-{n}");
+    if let Step::Wait(minutes) = step {
+        *time += u64::from(*minutes) * 60;
+    }
+    let now = now(*time);
     let _ = match step {
-        Step::Claim(who) => coverage.claim(&reader(who), &[], AT).map(|_| ()),
+        Step::Wait(_) => coverage.give_back(&now).map(|_| ()),
+        Step::Renew(who) => coverage.renew(&reader(who), None, &now).map(|_| ()),
+        Step::Claim(who) => coverage.claim(ask(&reader(who)), &now).map(|_| ()),
         Step::Release(n, who) => {
             coverage.release(&segment(*n), who.as_ref().map(reader).as_deref())
         }
@@ -86,6 +97,8 @@ fn check(coverage: &Coverage) {
         WHERE (status = 'active') <> (segment_id IN (SELECT segment_id FROM claims))";
     assert_eq!(count(claimed), 0);
     assert_eq!(count("SELECT count(*) - count(DISTINCT reader) FROM claims"), 0);
+    // Nobody is told of having lost what it has, or has closed.
+    assert_eq!(count("SELECT count(*) FROM lapses JOIN claims USING (segment_id, reader)"), 0);
     let early = "SELECT count(*) FROM segments s JOIN segment_records r USING (segment_id)
         JOIN segment_progress p USING (seq) WHERE status = 'done' AND unread > 0";
     assert_eq!(count(early), 0);
@@ -100,9 +113,9 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let stream = plan(SEGMENTS, CHUNKS, 65_536);
         let (mut coverage, _) = Coverage::adopt(dir.path(), &mut &stream[..], false, AT).unwrap();
-        let (mut history, mut findings) = (0, 0);
+        let (mut history, mut findings, mut time) = (0, 0, 0);
         for step in &steps {
-            take(&mut coverage, step);
+            take(&mut coverage, step, &mut time);
             check(&coverage);
             let now = |table| number(&coverage, &format!("SELECT count(*) FROM {table}"));
             prop_assert!(now("reads") >= history && now("findings") >= findings);

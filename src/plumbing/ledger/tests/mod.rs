@@ -4,13 +4,16 @@
 #![allow(clippy::unwrap_used)]
 
 mod closing;
+mod leases;
 mod outside;
 mod plans;
 mod reading;
 mod views;
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 
@@ -20,14 +23,21 @@ use crate::record::{self, Record, Segment, SegmentStatus, Status};
 use crate::store::coverage::testing::{id, plan, reads};
 use crate::workspace::{Trust, Workspace};
 
+thread_local! {
+    /// What the clock of a test says, in seconds since 1970; on other threads it stands still.
+    static CLOCK: Cell<u64> = const { Cell::new(0) };
+}
+
 /// A workspace in a folder of its own, and the tool run in it.
 struct Desk {
     dir: tempfile::TempDir,
+    now: fn() -> SystemTime,
 }
 
 impl Desk {
     fn new() -> Desk {
-        let desk = Desk { dir: tempfile::tempdir().unwrap() };
+        let now = || UNIX_EPOCH + Duration::from_secs(CLOCK.get());
+        let desk = Desk { dir: tempfile::tempdir().unwrap(), now };
         Workspace::init(desk.dir.path(), "demo", Trust::new(false, None)).unwrap();
         desk
     }
@@ -57,7 +67,8 @@ impl Desk {
         mut input: &[u8],
         vars: &[(&str, &OsStr)],
     ) -> Result<(Vec<Record>, String)> {
-        let world = World::of(self.dir.path(), vars);
+        let mut world = World::of(self.dir.path(), vars);
+        world.now = self.now;
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let tool = Ledger::try_parse_from([&["auwai-ledger"], args].concat()).unwrap();
         let mut io = Io { input: &mut input, out: &mut out, err: &mut err, world: &world };
