@@ -29,6 +29,8 @@ pub struct World {
     vars: BTreeMap<OsString, OsString>,
     /// The current folder.
     pub cwd: PathBuf,
+    /// Whether that is another one than the process's own (`-C DIR`).
+    pub is_elsewhere: bool,
     /// The clock.
     pub now: fn() -> SystemTime,
     /// How many threads to work with.
@@ -45,6 +47,7 @@ impl World {
         World {
             vars: std::env::vars_os().collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            is_elsewhere: false,
             now: SystemTime::now,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             terminal: std::io::stderr().is_terminal(),
@@ -58,6 +61,7 @@ impl World {
         World {
             vars: vars.iter().map(own).collect(),
             cwd: cwd.to_owned(),
+            is_elsewhere: false,
             now: || SystemTime::UNIX_EPOCH,
             threads: 1,
             terminal: false,
@@ -169,7 +173,7 @@ impl World {
         let cwd = self.absolute(dir);
         let shown = quote(dir);
         match std::fs::metadata(&cwd) {
-            Ok(found) if found.is_dir() => Ok(World { cwd, ..self.clone() }),
+            Ok(found) if found.is_dir() => Ok(World { cwd, is_elsewhere: true, ..self.clone() }),
             Ok(_) => Err(Error::failed("not-a-folder", format!("'{shown}' is not a folder"))
                 .hint("give the folder that holds it: `auwai -C DIR COMMAND`")),
             Err(e) => Err(Error::io("change to", shown, &e)

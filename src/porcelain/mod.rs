@@ -5,6 +5,7 @@ mod advice;
 mod done;
 mod help;
 mod index;
+mod log;
 pub mod man;
 mod nested;
 mod next;

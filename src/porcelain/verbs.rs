@@ -2,7 +2,7 @@
 
 use super::options::Common;
 use super::typed::Planning;
-use super::{done, next, plan, read, replan, run, status, verify};
+use super::{done, log, next, plan, read, replan, run, status, verify};
 use crate::cli::Io;
 use crate::error::Result;
 
@@ -19,6 +19,7 @@ pub enum FullreadVerb {
     Unread(verify::UnreadArgs),
     Replan(replan::Args),
     Run(run::Args),
+    Log(log::Args),
 }
 
 impl FullreadVerb {
@@ -55,6 +56,7 @@ impl FullreadVerb {
             FullreadVerb::Unread(args) => verify::run_unread(args, common, io),
             FullreadVerb::Replan(args) => replan::run(args, common, io),
             FullreadVerb::Run(args) => run::run(args, common, io),
+            FullreadVerb::Log(args) => log::run(args, common, io),
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use auwai::record::{
-    Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, Oddity,
-    OddityKind, Plan, PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo, Rescan,
-    RescanReason, Retired, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status,
-    Survey, Sync, SyncMode, Task, TaskState, Unread, Verdict, VerdictReason, WatchBackend, Watched,
-    Why,
+    Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, How,
+    Oddity, OddityKind, Plan, PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo,
+    Rescan, RescanReason, Retired, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus,
+    Status, Survey, Sync, SyncMode, Task, TaskState, Unread, Verdict, VerdictReason, WatchBackend,
+    Watched, Why,
 };
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -131,6 +131,8 @@ fn a_schema_has_the_words_that_the_code_knows() {
         ("file", "/properties/fate/enum", names::<Fate>()),
         ("survey", "/properties/oddities/items/properties/what/enum", names::<OddityKind>()),
         ("status", "/properties/fates/propertyNames/enum", names::<Fate>()),
+        ("read", "/properties/how/enum", names::<How>()),
+        ("read", "/properties/origin/enum", names::<How>()),
         ("unread", "/properties/why/enum", names::<Why>()),
         ("sync", "/properties/mode/enum", names::<SyncMode>()),
         ("status", "/properties/watched/items/properties/backend/enum", names::<WatchBackend>()),
@@ -142,6 +144,7 @@ fn a_schema_has_the_words_that_the_code_knows() {
         assert_eq!(schema(kind).pointer(at), Some(&json!(words)), "{kind}{at}");
     }
     assert_eq!(names::<Fate>(), Fate::ALL.map(Fate::as_str));
+    assert_eq!(names::<How>(), How::ALL.map(How::as_str));
 }
 
 /// Golden lines with one key less: the code refuses exactly those that the schema does.

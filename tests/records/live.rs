@@ -26,12 +26,15 @@ auwai-ledger adopt <"$OUT/plan.jsonl" >"$OUT/adopt.jsonl"
 out segments auwai-ledger segments --plan
 out coverage-before auwai-ledger coverage
 no verify-before auwai-ledger verify -W . --json
+out log-before auwai-ledger log
 out claim auwai-ledger claim --reader ann
 out show auwai-ledger show -W . --segment read-1
 auwai-ledger print --ack-fd 3 <"$OUT/show.jsonl" >"$OUT/text" 3>"$OUT/acks.jsonl"
 head -n 2 "$OUT/acks.jsonl" | auwai-ledger mark --segment read-1 --reader ann >"$OUT/mark.jsonl"
 out coverage auwai-ledger coverage
 out coverage-unread auwai-ledger coverage --unread
+out log auwai-ledger log
+out log-porcelain auwai log --json
 out status auwai-ledger status
 out status-repo auwai-ledger status --repo .
 no close auwai-ledger close --segment read-1 --reader ann --json

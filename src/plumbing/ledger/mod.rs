@@ -8,6 +8,7 @@ mod claim;
 mod close;
 mod coverage;
 mod files;
+mod log;
 mod mark;
 mod not_text;
 mod outdated;
@@ -66,6 +67,7 @@ enum Verb {
     Coverage(coverage::Args),
     Status(status::Args),
     Verify(verify::Args),
+    Log(log::Args),
 }
 
 impl Tool for Ledger {
@@ -95,6 +97,7 @@ impl Tool for Ledger {
             Verb::Coverage(args) => coverage::run(args, io),
             Verb::Status(args) => status::run(args, io),
             Verb::Verify(args) => verify::run(args, io),
+            Verb::Log(args) => log::run(args, io),
         };
         done.map_err(|error| error.map_hints(|hint| hint.replace(TYPED, &typed)))
     }
@@ -121,6 +124,7 @@ impl Verb {
             Verb::Coverage(_) => "coverage",
             Verb::Status(_) => "status",
             Verb::Verify(_) => "verify",
+            Verb::Log(_) => "log",
         }
     }
 }

@@ -17,7 +17,7 @@ use super::RepoPath;
 pub use inbox::{Retired, Task, TaskState, Verdict, VerdictReason};
 pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
-pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Watched, Why};
+pub use reading::{Done, Holder, How, Read, SegmentCounts, Status, Unread, Watched, Why};
 pub use stream::{End, Problem, Progress, Repo};
 pub use survey::{Oddity, OddityKind, Survey};
 pub use watch::{
@@ -117,3 +117,12 @@ macro_rules! with_path {
 }
 
 with_path!(Event, File, Chunk, Body, Unread, SegmentFile, Oddity);
+
+impl Read {
+    /// The path, where the record says one; the error says what is wrong with it.
+    pub fn repo_path(&self) -> Result<Option<RepoPath>, String> {
+        let path =
+            self.path.as_deref().map(|path| RepoPath::from_wire(path, self.path_b64.as_deref()));
+        path.transpose()
+    }
+}

@@ -5,6 +5,48 @@ use serde::{Deserialize, Serialize};
 use super::{Policy, WatchBackend};
 use crate::record::{ByteRange, ChunkId, LineRange, SegmentId, Tokens};
 
+/// How a chunk came to count as read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Its text was delivered.
+    Shown,
+    /// Its text was delivered, and the reader gave back a mark in it.
+    Confirmed,
+    /// A command took it as its input, and ended well.
+    Run,
+    /// An earlier read of the same body moved to it.
+    Moved,
+    /// The read was made elsewhere.
+    Imported,
+}
+
+impl How {
+    /// All of them.
+    pub const ALL: [How; 5] = [How::Shown, How::Confirmed, How::Run, How::Moved, How::Imported];
+
+    /// The word on the wire and in the ledgers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            How::Shown => "shown",
+            How::Confirmed => "confirmed",
+            How::Run => "run",
+            How::Moved => "moved",
+            How::Imported => "imported",
+        }
+    }
+
+    /// Back from the word.
+    pub fn of(word: &str) -> Option<How> {
+        How::ALL.into_iter().find(|how| how.as_str() == word)
+    }
+
+    /// Whether it stands for a read that was made in another place.
+    pub fn stands_for_another(self) -> bool {
+        matches!(self, How::Moved | How::Imported)
+    }
+}
+
 /// A chunk was delivered: the input of `auwai-ledger mark`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Read {
@@ -33,6 +75,25 @@ pub struct Read {
     /// In git: whether the file was tracked and, by its stat data, as git's index has it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub clean: Option<bool>,
+    /// In a history: who read it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reader: Option<String>,
+    /// In a history: how it came to count as read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub how: Option<How>,
+    /// In a history, of what has moved or was imported: how the read that it stands for was made,
+    /// where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub origin: Option<How>,
+    /// In a history: when.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at: Option<String>,
+    /// In a history: the plan that was in force.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub plan: Option<String>,
+    /// In a history: the segment that held it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segment: Option<SegmentId>,
 }
 
 impl Read {
@@ -48,7 +109,18 @@ impl Read {
             file: None,
             head: None,
             clean: None,
+            reader: None,
+            how: None,
+            origin: None,
+            at: None,
+            plan: None,
+            segment: None,
         }
+    }
+
+    /// How the read was made, as far as is known: what it stands for where it stands for another.
+    pub fn made(&self) -> Option<How> {
+        self.how.and_then(|how| if how.stands_for_another() { self.origin } else { Some(how) })
     }
 }
 

@@ -7,36 +7,8 @@ use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
 use super::{Coverage, InForce, counters, in_force};
 use crate::error::Result;
-use crate::record::{Read, RepoPath};
+use crate::record::{How, Read, RepoPath};
 use crate::store::db::{Durability, Work};
-
-/// How a chunk came to count as read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// Its text was delivered.
-    Shown,
-    /// Its text was delivered, and the reader gave back a mark in it.
-    Confirmed,
-    /// A command took it as its input, and ended well.
-    Run,
-    /// An earlier read of the same body moved to it.
-    Moved,
-    /// The read was made elsewhere.
-    Imported,
-}
-
-impl How {
-    /// The word in the ledger.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            How::Shown => "shown",
-            How::Confirmed => "confirmed",
-            How::Run => "run",
-            How::Moved => "moved",
-            How::Imported => "imported",
-        }
-    }
-}
 
 /// What all marks of one call have in common.
 #[derive(Debug, Clone)]
@@ -108,10 +80,10 @@ const REMEMBER: &str = "INSERT OR REPLACE INTO marks (repo_no, chunk, body, file
     VALUES (?, ?, ?, ?, ?)";
 
 const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_byte, to_byte,
-        reader, how, generation, plan, segment, at, head, clean)
+        reader, how, generation, plan, segment, at, head, clean, origin)
     SELECT ?1, ?2, ?3, ?4,
         coalesce(?5, (SELECT path FROM chunks WHERE repo = ?1 AND chunk_id = ?2)),
-        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
+        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17
     WHERE ?16 OR NOT EXISTS (SELECT 1 FROM reads WHERE repo = ?1 AND chunk_id = ?2
         AND generation = ?10 AND reader = ?8 AND how = ?9)";
 
@@ -148,6 +120,7 @@ impl<'tx> Marker<'tx> {
         let kept = Kept {
             reader: &self.marking.reader,
             how: self.marking.how,
+            origin: None,
             generation: self.plan.generation,
             plan: &self.plan.plan.id,
             segment: &planned.segment,
@@ -192,6 +165,8 @@ impl<'tx> Marker<'tx> {
 pub(super) struct Kept<'a> {
     pub reader: &'a str,
     pub how: How,
+    /// How the read was made that it stands for.
+    pub origin: Option<How>,
     pub generation: u64,
     pub plan: &'a str,
     pub segment: &'a str,
@@ -225,6 +200,7 @@ pub(super) fn keep_read(
         read.head,
         read.clean,
         completes,
+        kept.origin.map(How::as_str),
     ])?;
     Ok(())
 }

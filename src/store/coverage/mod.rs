@@ -15,6 +15,7 @@ mod export;
 mod findings;
 #[cfg(test)]
 mod following;
+mod history;
 mod loader;
 mod marks;
 mod planned;
@@ -37,7 +38,8 @@ pub use chunks::{PlannedChunk, Progress};
 pub use claim::Handed;
 pub use counters::Counters;
 pub use export::Owner;
-pub use marks::{How, Marked, Marking};
+pub use history::{Place, Wanted};
+pub use marks::{Marked, Marking};
 pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};
 pub use replan::{
     After, Before, FreedRead, NewSegment, OldChunk, OldSegment, Replanned, Reviser, Segments,
@@ -46,6 +48,7 @@ pub use replan::{
 pub use segments::Placed;
 
 use crate::error::{Error, Result, no_plan};
+pub use crate::record::How;
 use crate::record::{Plan, Policy, SegmentId};
 use crate::regular;
 use crate::store::db::{Db, Work};
@@ -114,15 +117,21 @@ impl Coverage {
 
     /// Opens the ledger, or says that there is no plan.
     pub fn find(dir: &Path) -> Result<Option<Coverage>> {
+        let planned = |it: &Coverage| Ok(it.db.read(counters::find)?.is_some());
+        match Self::find_history(dir)? {
+            Some(coverage) if planned(&coverage)? => Ok(Some(coverage)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Opens the ledger for what does not need a plan; `None` when there is no ledger.
+    pub fn find_history(dir: &Path) -> Result<Option<Coverage>> {
         if !regular::is_there(&ledger_path(dir)) {
             return Ok(None);
         }
         let mut coverage =
             Coverage { db: Db::open(&ledger_path(dir), &schema::KIND)?, dir: dir.to_owned() };
         coverage.leave_the_log()?;
-        if coverage.db.read(counters::find)?.is_none() {
-            return Ok(None);
-        }
         // A command that cannot append what an earlier one left is no failure of its own: the
         // finding is in the ledger, and `close` reports what keeps it there.
         let _ = coverage.append_findings();

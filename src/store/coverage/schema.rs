@@ -11,7 +11,7 @@ pub(super) static KIND: Kind = Kind {
     name: "coverage ledger",
     // "auwC"
     application_id: 0x6175_7743,
-    migrations: &[V1, V2, stamp::TABLE],
+    migrations: &[V1, V2, stamp::TABLE, EVIDENCE],
 };
 
 const V1: &str = "
@@ -171,6 +171,27 @@ INSERT OR IGNORE INTO marks (repo_no, chunk, body, file, since)
     JOIN chunks c ON c.repo = x.repo AND c.chunk_id = x.chunk_id AND c.complete <> 0
     WHERE x.generation = (SELECT generation FROM counters)
         AND length(unhex(x.body)) = 32;
+";
+
+const EVIDENCE: &str = "
+-- How the read was made that a moved or an imported one stands for; absent where that is not known.
+ALTER TABLE reads ADD COLUMN origin TEXT;
+-- The history from its end.
+CREATE INDEX reads_by_time ON reads (at);
+
+-- What --strict need not have read, and why. One that is removed stays, so that an old export does
+-- not bring it back.
+CREATE TABLE waivers (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    glob TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    at TEXT NOT NULL,
+    removed_at TEXT,
+    removed_by TEXT
+) STRICT;
+CREATE TRIGGER waivers_stay BEFORE DELETE ON waivers
+    BEGIN SELECT RAISE(ABORT, 'waivers are never deleted'); END;
 ";
 
 #[cfg(test)]
