@@ -1,6 +1,8 @@
 //! Evidence: the history of reads, its export and import, waivers and the strict question.
 
+mod carried;
 mod log;
+mod room;
 
 use std::fs;
 

@@ -34,6 +34,8 @@ head -n 2 "$OUT/acks.jsonl" | auwai-ledger mark --segment read-1 --reader ann >"
 out coverage auwai-ledger coverage
 out coverage-unread auwai-ledger coverage --unread
 out log auwai-ledger log
+out export auwai-ledger export
+auwai-ledger import <"$OUT/export.jsonl" 2>"$OUT/talk"
 out log-porcelain auwai log --json
 out status auwai-ledger status
 out status-repo auwai-ledger status --repo .

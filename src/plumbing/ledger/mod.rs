@@ -7,7 +7,9 @@ mod chunks;
 mod claim;
 mod close;
 mod coverage;
+mod export;
 mod files;
+mod import;
 mod log;
 mod mark;
 mod not_text;
@@ -68,6 +70,8 @@ enum Verb {
     Status(status::Args),
     Verify(verify::Args),
     Log(log::Args),
+    Export(export::Args),
+    Import(import::Args),
 }
 
 impl Tool for Ledger {
@@ -98,6 +102,8 @@ impl Tool for Ledger {
             Verb::Status(args) => status::run(args, io),
             Verb::Verify(args) => verify::run(args, io),
             Verb::Log(args) => log::run(args, io),
+            Verb::Export(args) => export::run(args, io),
+            Verb::Import(args) => import::run(args, io),
         };
         done.map_err(|error| error.map_hints(|hint| hint.replace(TYPED, &typed)))
     }
@@ -125,6 +131,8 @@ impl Verb {
             Verb::Status(_) => "status",
             Verb::Verify(_) => "verify",
             Verb::Log(_) => "log",
+            Verb::Export(_) => "export",
+            Verb::Import(_) => "import",
         }
     }
 }

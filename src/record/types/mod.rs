@@ -1,6 +1,7 @@
 //! Every record type. Field comments are the reference that `auwai-records(5)` and the schemas in
 //! docs/schema are held to.
 
+mod evidence;
 mod inbox;
 mod index;
 mod plan;
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use super::RepoPath;
 
+pub use evidence::{Finding, Waiver};
 pub use inbox::{Retired, Task, TaskState, Verdict, VerdictReason};
 pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
@@ -90,6 +92,8 @@ wire! {
     Body = "body",
     Read = "read",
     Unread = "unread",
+    Finding = "finding",
+    Waiver = "waiver",
     Sync = "sync",
     Progress = "progress",
     Policy = "policy",

@@ -67,6 +67,34 @@ impl Coverage {
         let (reads, last) = self.db.read(|c| page(c, &sql, params![after]))?;
         Ok((reads, last.map(|place| place.id)))
     }
+
+    /// The same of those that were kept under one generation of the plan.
+    ///
+    /// # Errors
+    /// As [`Coverage::reads_before`].
+    pub(super) fn reads_of_generation(
+        &self,
+        generation: i64,
+        after: i64,
+    ) -> Result<(Vec<Read>, Option<i64>)> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM reads WHERE id > ? AND generation = ? ORDER BY id LIMIT {PAGE}"
+        );
+        let (reads, last) = self.db.read(|c| page(c, &sql, params![after, generation]))?;
+        Ok((reads, last.map(|place| place.id)))
+    }
+
+    /// The repositories of which something was read.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn read_repositories(&self) -> Result<Vec<String>> {
+        self.db.read(|c| {
+            let mut query = c.prepare("SELECT DISTINCT repo FROM reads ORDER BY repo")?;
+            let names = query.query_map([], |row| row.get(0))?;
+            Ok(names.collect::<rusqlite::Result<_>>()?)
+        })
+    }
 }
 
 fn page(

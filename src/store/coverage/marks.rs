@@ -47,7 +47,7 @@ impl Coverage {
 }
 
 /// One group of marks in its transaction.
-struct Marker<'tx> {
+pub(super) struct Marker<'tx> {
     tx: &'tx Transaction<'tx>,
     marking: &'tx Marking,
     at: &'tx str,
@@ -62,11 +62,11 @@ struct Marker<'tx> {
 }
 
 /// What the plan says about a chunk.
-struct Planned {
+pub(super) struct Planned {
     seq: i64,
     tokens: i64,
-    segment: String,
-    repo_no: i64,
+    pub segment: String,
+    pub repo_no: i64,
 }
 
 const FIND: &str = "SELECT p.seq, p.tokens, r.segment_id, p.repo_no FROM places p
@@ -88,7 +88,11 @@ const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_by
         AND generation = ?10 AND reader = ?8 AND how = ?9)";
 
 impl<'tx> Marker<'tx> {
-    fn new(tx: &'tx Transaction<'tx>, marking: &'tx Marking, at: &'tx str) -> Work<Self> {
+    pub(super) fn new(
+        tx: &'tx Transaction<'tx>,
+        marking: &'tx Marking,
+        at: &'tx str,
+    ) -> Work<Self> {
         Ok(Marker {
             tx,
             marking,
@@ -103,20 +107,31 @@ impl<'tx> Marker<'tx> {
         })
     }
 
-    /// Marks one chunk; `false` when it is not planned.
-    fn mark(&mut self, read: &Read) -> Work<bool> {
+    /// What the plan says about a chunk; `None` when it is not planned.
+    pub(super) fn planned(&mut self, read: &Read) -> Work<Option<Planned>> {
         let planned = self.find.query_row(params![read.repo, read.id.0.cast_signed()], |row| {
             let (seq, tokens) = (row.get(0)?, row.get(1)?);
             Ok(Planned { seq, tokens, segment: row.get(2)?, repo_no: row.get(3)? })
         });
-        let Some(planned) = planned.optional()? else { return Ok(false) };
+        Ok(planned.optional()?)
+    }
+
+    /// Completes a planned chunk that was read at `at`; `false` when it was complete before.
+    pub(super) fn complete(&mut self, read: &Read, planned: &Planned, at: &str) -> Work<bool> {
         let id = read.id.to_string();
-        let completes = self.complete.execute([self.at, &read.repo, &id])? == 1;
+        let completes = self.complete.execute([at, &read.repo, &id])? == 1;
         if completes {
             *self.segments.entry(planned.seq).or_default() += 1;
             self.tokens += planned.tokens;
-            self.remember(read, &planned)?;
+            self.remember(read, planned)?;
         }
+        Ok(completes)
+    }
+
+    /// Marks one chunk; `false` when it is not planned.
+    fn mark(&mut self, read: &Read) -> Work<bool> {
+        let Some(planned) = self.planned(read)? else { return Ok(false) };
+        let completes = self.complete(read, &planned, self.at)?;
         let kept = Kept {
             reader: &self.marking.reader,
             how: self.marking.how,
@@ -148,7 +163,7 @@ impl<'tx> Marker<'tx> {
     }
 
     /// Brings the totals up to date; the chunks that became complete.
-    fn settle(self) -> Work<u64> {
+    pub(super) fn settle(self) -> Work<u64> {
         let completed = self.segments.values().sum();
         let sql = "UPDATE segment_progress SET unread = unread - ? WHERE seq = ?";
         for (seq, chunks) in &self.segments {

@@ -16,6 +16,7 @@ mod findings;
 #[cfg(test)]
 mod following;
 mod history;
+mod import;
 mod loader;
 mod marks;
 mod planned;
@@ -27,6 +28,7 @@ mod segments;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod waivers;
 
 use std::path::{Path, PathBuf};
 
@@ -39,6 +41,7 @@ pub use claim::Handed;
 pub use counters::Counters;
 pub use export::Owner;
 pub use history::{Place, Wanted};
+pub use import::{Imported, Incoming};
 pub use marks::{Marked, Marking};
 pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};
 pub use replan::{
@@ -117,9 +120,8 @@ impl Coverage {
 
     /// Opens the ledger, or says that there is no plan.
     pub fn find(dir: &Path) -> Result<Option<Coverage>> {
-        let planned = |it: &Coverage| Ok(it.db.read(counters::find)?.is_some());
         match Self::find_history(dir)? {
-            Some(coverage) if planned(&coverage)? => Ok(Some(coverage)),
+            Some(coverage) if coverage.is_planned()? => Ok(Some(coverage)),
             _ => Ok(None),
         }
     }
@@ -146,7 +148,11 @@ impl Coverage {
         Ok(())
     }
 
-    fn create(dir: &Path) -> Result<Coverage> {
+    /// Opens the ledger, and makes it first when there is none. The folder must exist.
+    ///
+    /// # Errors
+    /// As [`Coverage::open`], but for `no-plan`.
+    pub fn open_or_create(dir: &Path) -> Result<Coverage> {
         let db = Db::open_or_create(&ledger_path(dir), &schema::KIND)?;
         Ok(Coverage { db, dir: dir.to_owned() })
     }
@@ -154,6 +160,11 @@ impl Coverage {
     /// The totals.
     pub fn counters(&self) -> Result<Counters> {
         self.db.read(counters::load)
+    }
+
+    /// Whether there is a plan.
+    pub fn is_planned(&self) -> Result<bool> {
+        Ok(self.db.read(counters::find)?.is_some())
     }
 
     /// The plan in force.
