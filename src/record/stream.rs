@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json::write_json;
 use super::types::{Record, Wire};
+use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::visible;
 
@@ -105,7 +106,9 @@ impl<R: BufRead> Reader<R> {
         self.line += 1;
         if self.text.last() != Some(&b'\n') {
             if self.text.len() as u64 == self.longest {
-                return Err(self.bad(&format!("the line is longer than {} bytes", self.longest)));
+                return Err(
+                    self.bad(&format!("the line is longer than {}", count(self.longest, "byte")))
+                );
             }
             return Err(self.torn("the line is cut off"));
         }

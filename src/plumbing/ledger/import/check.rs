@@ -1,6 +1,7 @@
 //! What an export cannot say: every value of it is looked at before any counts.
 
 use crate::cli::since::is_time;
+use crate::counted::count;
 use crate::record::{Finding, How, Read, SegmentId, Waiver, is_name};
 
 /// The most bytes of a reason and of a pattern.
@@ -104,7 +105,9 @@ fn segment(id: Option<&SegmentId>) -> Checked {
 fn text(key: &str, text: &str, longest: usize) -> Checked {
     match text.trim().is_empty() {
         true => Err(format!("'{key}' is empty")),
-        false if text.len() > longest => Err(format!("'{key}' has more than {longest} bytes")),
+        false if text.len() > longest => {
+            Err(format!("'{key}' has more than {}", count(longest as u64, "byte")))
+        }
         false => Ok(()),
     }
 }

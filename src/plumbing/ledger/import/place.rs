@@ -14,6 +14,9 @@ use crate::workspace::Workspace;
 
 type Hash = [u8; 32];
 
+/// A file as the index has it, and its chunks.
+type Indexed = (Row, Vec<Cut>);
+
 /// The indices, and the reads whose text is not where it was.
 #[derive(Default)]
 pub struct Places {
@@ -24,7 +27,7 @@ pub struct Places {
 struct Shelf {
     ledger: Ledger,
     /// The file that was asked for last: reads of one file follow each other.
-    open: Option<(RepoPath, Option<(Row, Vec<Cut>)>)>,
+    open: Option<(RepoPath, Option<Indexed>)>,
     lost: BTreeMap<Hash, Vec<Lost>>,
     seen: HashSet<ChunkId>,
 }
