@@ -3,6 +3,7 @@
 mod carried;
 mod log;
 mod room;
+mod strict;
 
 use std::fs;
 

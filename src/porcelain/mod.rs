@@ -25,6 +25,7 @@ mod trace;
 mod typed;
 mod verbs;
 mod verify;
+mod waive;
 mod watch;
 mod why;
 mod workspace;

@@ -2,7 +2,7 @@
 
 use super::options::Common;
 use super::typed::Planning;
-use super::{done, log, next, plan, read, replan, run, status, verify};
+use super::{done, log, next, plan, read, replan, run, status, verify, waive};
 use crate::cli::Io;
 use crate::error::Result;
 
@@ -20,6 +20,7 @@ pub enum FullreadVerb {
     Replan(replan::Args),
     Run(run::Args),
     Log(log::Args),
+    Waive(waive::Args),
 }
 
 impl FullreadVerb {
@@ -57,6 +58,7 @@ impl FullreadVerb {
             FullreadVerb::Replan(args) => replan::run(args, common, io),
             FullreadVerb::Run(args) => run::run(args, common, io),
             FullreadVerb::Log(args) => log::run(args, common, io),
+            FullreadVerb::Waive(args) => waive::run(args, common, io),
         }
     }
 }

@@ -34,8 +34,9 @@ head -n 2 "$OUT/acks.jsonl" | auwai-ledger mark --segment read-1 --reader ann >"
 out coverage auwai-ledger coverage
 out coverage-unread auwai-ledger coverage --unread
 out log auwai-ledger log
-out export auwai-ledger export
-auwai-ledger import <"$OUT/export.jsonl" 2>"$OUT/talk"
+out waive auwai-ledger waive '*.png' --reason 'pictures' --reader ann
+out waive-porcelain auwai waive --list --json
+no verify-strict auwai verify --strict --json
 out log-porcelain auwai log --json
 out status auwai-ledger status
 out status-repo auwai-ledger status --repo .
@@ -44,6 +45,10 @@ no usage auwai-ledger files --json --nonsense
 no plan-usage auwai-plan --json nonsense/nowhere
 out next auwai next --reader ann --json
 no held auwai next --reader bob --json
+auwai read --reader ann >"$OUT/whole"
+auwai done --reader ann --segment read-1 -m 'Nothing.' >"$OUT/done"
+out export auwai-ledger export
+auwai-ledger import <"$OUT/export.jsonl" 2>"$OUT/talk"
 out porcelain-plan auwai plan --json --page 20k
 out porcelain-status auwai status --json
 out porcelain-why auwai why --json src/main.rs target

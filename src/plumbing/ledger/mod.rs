@@ -26,6 +26,7 @@ mod status;
 mod sync;
 mod target;
 mod verify;
+mod waive;
 mod why;
 mod words;
 
@@ -72,6 +73,7 @@ enum Verb {
     Log(log::Args),
     Export(export::Args),
     Import(import::Args),
+    Waive(waive::Args),
 }
 
 impl Tool for Ledger {
@@ -104,6 +106,7 @@ impl Tool for Ledger {
             Verb::Log(args) => log::run(args, io),
             Verb::Export(args) => export::run(args, io),
             Verb::Import(args) => import::run(args, io),
+            Verb::Waive(args) => waive::run(args, io),
         };
         done.map_err(|error| error.map_hints(|hint| hint.replace(TYPED, &typed)))
     }
@@ -133,6 +136,7 @@ impl Verb {
             Verb::Log(_) => "log",
             Verb::Export(_) => "export",
             Verb::Import(_) => "import",
+            Verb::Waive(_) => "waive",
         }
     }
 }

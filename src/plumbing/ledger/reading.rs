@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::not_text;
 use super::source::Source;
 use super::target::{Repos, StateOption, WorkspaceOption};
 use crate::cli::World;
 use crate::error::{Error, Result, no_plan};
-use crate::record::{ChunkId, RepoPath, Segment, SegmentId};
+use crate::record::{ChunkId, RepoPath, Segment, SegmentId, Waiver};
 use crate::store::coverage::Coverage;
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::visible::quote_path;
@@ -38,6 +38,8 @@ pub struct Reading {
     sources: Vec<Source>,
     coverage: Option<Coverage>,
     workspace: bool,
+    /// Where the full read of a workspace is.
+    dir: Option<PathBuf>,
 }
 
 /// A chunk that somebody wants to see.
@@ -112,7 +114,7 @@ impl Reading {
                 let mut sources = repos.repos.iter().map(one).collect::<Result<Vec<_>>>()?;
                 sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
                 refuse_twice(&sources)?;
-                Ok(Reading { sources, coverage: None, workspace: false })
+                Ok(Reading { sources, coverage: None, workspace: false, dir: None })
             }
             _ => {
                 Err(Error::usage("name repositories with --repo, or a workspace with --workspace")
@@ -124,11 +126,12 @@ impl Reading {
     fn of_workspace(typed: &Path, terms: &Terms, world: &World) -> Result<Reading> {
         let registry = Registry::below(world.state_home().as_deref());
         let workspace = Workspace::open(typed, &world.cwd, &registry, terms)?;
-        let coverage = Coverage::find(&workspace.fullread_dir())?;
+        let dir = workspace.fullread_dir();
+        let coverage = Coverage::find(&dir)?;
         let source = |member| Source::member(member, workspace.trust());
         let mut sources = workspace.members().iter().map(source).collect::<Result<Vec<_>>>()?;
         sources.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
-        Ok(Reading { sources, coverage, workspace: true })
+        Ok(Reading { sources, coverage, workspace: true, dir: Some(dir) })
     }
 
     /// The repositories, by name.
@@ -144,6 +147,15 @@ impl Reading {
     /// The coverage ledger of a workspace that has a plan.
     pub fn coverage(&self) -> Option<&Coverage> {
         self.coverage.as_ref()
+    }
+
+    /// The waivers of a workspace that stand, which do not wait for a plan.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn waivers(&self) -> Result<Vec<Waiver>> {
+        let Some(dir) = &self.dir else { return Ok(Vec::new()) };
+        Coverage::find_history(dir)?.map_or(Ok(Vec::new()), |coverage| coverage.waivers(false))
     }
 
     /// Which chunks of a repository are complete, by the ledger that was asked.

@@ -138,6 +138,22 @@ pub enum Why {
     Unplanned,
     /// The file cannot be read.
     Unreadable,
+    /// Strictly: read, but only shown.
+    Shown,
+    /// Asked for one reader: read, but by others alone.
+    Others,
+    /// Strictly: tracked, and no text.
+    Binary,
+    /// Strictly: tracked, and a symbolic link.
+    Symlink,
+    /// Strictly: tracked, and a repository of its own, or in one.
+    Repository,
+    /// Strictly: tracked, and a FIFO, socket or device.
+    Special,
+    /// Strictly: tracked, and not there.
+    Absent,
+    /// Strictly: tracked, and left out by a rule.
+    Ignored,
 }
 
 /// Something in the tree, or in the plan, that nobody has read.

@@ -3,7 +3,7 @@
 //! It is handed out in pages, so that whoever takes it slowly keeps neither it in memory nor a
 //! transaction open, behind which the write-ahead log would grow.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
@@ -19,6 +19,10 @@ const PAGE: i64 = 1024;
 /// The columns that [`read_of`] takes, in its order; the first is the row's number.
 const COLUMNS: &str = "id, repo, chunk_id, body, file, path, from_byte, to_byte, head, clean,
     reader, how, origin, at, plan, segment";
+
+/// The texts that were read, by the chunk and, where that is known, BLAKE3 of its bytes; and whether
+/// for one read of it there is more to say than that it was shown.
+pub type ReadsMade = HashMap<(ChunkId, Option<[u8; 32]>), bool>;
 
 /// Which reads are wanted.
 #[derive(Debug, Clone, Default)]
@@ -82,6 +86,30 @@ impl Coverage {
         );
         let (reads, last) = self.db.read(|c| page(c, &sql, params![after, generation]))?;
         Ok((reads, last.map(|place| place.id)))
+    }
+
+    /// What was read of a repository, under whatever plan; with a `reader`, what that one read.
+    ///
+    /// # Errors
+    /// As [`Coverage::reads_before`].
+    pub fn reads_made(&self, repo: &str, reader: Option<&str>) -> Result<ReadsMade> {
+        let sql = "SELECT chunk_id, body, how, origin FROM reads
+            WHERE repo = ?1 AND (?2 IS NULL OR reader = ?2)";
+        self.db.read(|c| {
+            let (mut query, mut all) = (c.prepare_cached(sql)?, ReadsMade::new());
+            let mut rows = query.query(params![repo, reader])?;
+            while let Some(row) = rows.next()? {
+                let id = row.get_ref(0)?.as_str().unwrap_or_default().parse().map_err(damaged)?;
+                let body = row.get_ref(1)?.as_str_or_null().unwrap_or_default();
+                let body = body.and_then(|body| blake3::Hash::from_hex(body).ok());
+                let body = body.map(|body| *body.as_bytes());
+                let how = how_of(row.get_ref(2)?.as_str().unwrap_or_default())?;
+                let origin = row.get_ref(3)?.as_str_or_null().unwrap_or_default();
+                let origin = origin.map(how_of).transpose()?;
+                *all.entry((id, body)).or_default() |= is_more_than_shown(how, origin);
+            }
+            Ok(all)
+        })
     }
 
     /// The repositories of which something was read.
@@ -162,6 +190,13 @@ fn damaged(what: String) -> Error {
     Error::failed("damaged", "the history of reads has a row that no command wrote")
         .because(crate::visible::one_line(&what))
         .hint("bring back a copy of coverage.sqlite, or begin anew: `auwai plan --force`")
+}
+
+/// Whether a read says more than that its text went out: the reader gave back a mark, or a command
+/// took it and ended well. One that stands for another says what that one said, where it is known.
+fn is_more_than_shown(how: How, origin: Option<How>) -> bool {
+    let made = if how.stands_for_another() { origin } else { Some(how) };
+    made != Some(How::Shown)
 }
 
 /// Who has read a chunk when its text was this, each with the best way that is known; by name.

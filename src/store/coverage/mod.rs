@@ -40,7 +40,7 @@ pub use chunks::{PlannedChunk, Progress};
 pub use claim::Handed;
 pub use counters::Counters;
 pub use export::Owner;
-pub use history::{Place, Wanted};
+pub use history::{Place, ReadsMade, Wanted};
 pub use import::{Imported, Incoming};
 pub use marks::{Marked, Marking};
 pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};

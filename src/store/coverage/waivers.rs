@@ -47,13 +47,16 @@ impl Coverage {
     pub fn unwaive(&mut self, glob: &str, reader: &str, at: &str) -> Result<()> {
         let removed = self.db.write(Durability::Power, |tx| remove(tx, glob, reader, at))?;
         match removed {
-            0 => {
-                let glob = one_line(glob);
-                Err(Error::failed("no-waiver", format!("no waiver stands for '{glob}'"))
-                    .hint("see which there are: `auwai waive --list`"))
-            }
+            0 => Err(Self::no_waiver(glob)),
             _ => Ok(()),
         }
+    }
+
+    /// The error of a waiver that does not stand.
+    pub fn no_waiver(glob: &str) -> Error {
+        let glob = one_line(glob);
+        Error::failed("no-waiver", format!("no waiver stands for '{glob}'"))
+            .hint("see which there are: `auwai waive --list`")
     }
 }
 
