@@ -45,10 +45,6 @@ no usage auwai-ledger files --json --nonsense
 no plan-usage auwai-plan --json nonsense/nowhere
 out next auwai next --reader ann --json
 no held auwai next --reader bob --json
-auwai read --reader ann >"$OUT/whole"
-auwai done --reader ann --segment read-1 -m 'Nothing.' >"$OUT/done"
-out export auwai-ledger export
-auwai-ledger import <"$OUT/export.jsonl" 2>"$OUT/talk"
 out porcelain-plan auwai plan --json --page 20k
 out porcelain-status auwai status --json
 out porcelain-why auwai why --json src/main.rs target
@@ -56,6 +52,10 @@ no porcelain-verify auwai verify --json
 out porcelain-unread auwai unread --json
 out index auwai index --json
 out survey auwai workspace survey --json
+auwai read --reader ann --max-chars 9000000 >"$OUT/whole"
+auwai done --reader ann --segment read-1 -m 'Nothing.' >"$OUT/done"
+out export auwai-ledger export
+auwai-ledger import <"$OUT/export.jsonl" 2>"$OUT/talk"
 out recount auwai-ledger scan --repo . --progress --tokenizer bytes/4
 sed -i '1s/let/LET/' src/main.rs
 no show-changed auwai-ledger show -W . --segment read-1 --json
