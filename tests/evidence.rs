@@ -2,6 +2,7 @@
 
 mod carried;
 mod log;
+mod recipes;
 mod room;
 mod strict;
 
