@@ -52,6 +52,36 @@ fn a_full_disk_stops_an_import_and_harms_nothing() {
     assert_eq!(rows("d/r"), rows("r"));
 }
 
+/// The plan is in force before what was imported counts: killed in between, the next `plan` goes on.
+#[test]
+fn what_waits_for_a_plan_counts_also_when_planning_is_stopped() {
+    let site = ground();
+    site.sh("git clone -q r d/r && cd d/r && auwai-ledger import < ../../../evidence.jsonl")
+        .expect_code(0);
+    site.sh("cd d/r && auwai-ledger scan --repo . >/dev/null").expect_code(0);
+    site.sh(&format!("cd d/r && {PLAN}")).expect_code(0);
+    // As if it had been killed after the adoption.
+    let database = format!("d/r/{HISTORY}");
+    for sql in [
+        "UPDATE chunks SET complete = 0, read_at = NULL",
+        "DELETE FROM marks",
+        "DELETE FROM counted_imports",
+        "UPDATE counters SET chunks_complete = 0, tokens_complete = 0",
+        "UPDATE segment_progress SET unread = (SELECT count(*) FROM places p WHERE p.seq = segment_progress.seq)",
+    ] {
+        site.ask(&database, sql);
+    }
+    site.sh("cd d/r && auwai verify").expect_code(1);
+    let told = site.sh("cd d/r && auwai plan").expect_code(0);
+    assert!(told.err.contains("are read already: reads were imported"), "{}", told.err);
+    site.sh("cd d/r && auwai verify").expect_code(0);
+    let sums =
+        "SELECT chunks_planned - chunks_complete, tokens_planned - tokens_complete FROM counters";
+    assert_eq!(site.ask(&database, sums), "0 0\n");
+    let told = site.sh("cd d/r && auwai plan").expect_code(0);
+    assert_eq!(told.err, "", "once");
+}
+
 #[test]
 fn an_import_that_is_killed_is_finished_by_the_next() {
     let site = ground();

@@ -31,8 +31,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let dir = workspace.create_fullread_dir()?;
     let at = io.world.timestamp();
     let (mut coverage, adopted) = Coverage::adopt(&dir, io.input, args.force, &at)?;
+    count_imported(&mut coverage, &workspace, &at, io)?;
     if !adopted.existing {
-        count_imported(&mut coverage, &workspace, &at, io)?;
         super::warn_export(coverage.export(owner(&workspace)), io);
     }
     let outdated = adopted.existing && is_outdated(&adopted.plan, &workspace);
@@ -41,18 +41,19 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     record::write(io.out, &End { of: "plan".to_string(), count: 1 })
 }
 
-/// Lets count what was imported before there was a plan.
+/// Lets count what was imported before there was a plan, also where an adoption was stopped before it
+/// came to that.
 fn count_imported(
     coverage: &mut Coverage,
     workspace: &Workspace,
     at: &str,
     io: &mut Io<'_>,
 ) -> Result<()> {
-    // Before the first plan nothing else can have been read.
-    if coverage.counters()?.generation != 1 {
+    if !coverage.has_waiting_reads()? {
         return Ok(());
     }
     let completed = import::waiting(coverage, workspace, at, io)?;
+    coverage.note_waiting_reads()?;
     if completed > 0 {
         let (chunks, are) = (count(completed, "chunk"), agree(completed, "is", "are"));
         io.say(Ledger::NAME, &format!("{chunks} {are} read already: reads were imported"));

@@ -125,9 +125,6 @@ pub(super) fn waiting(
     io: &mut Io<'_>,
 ) -> Result<u64> {
     let (mut reads, mut last) = coverage.waiting_reads(0)?;
-    if last.is_none() {
-        return Ok(0);
-    }
     let mut placer = Placer::new(coverage, workspace, at, io)?;
     while let Some(after) = last {
         reads.drain(..).try_for_each(|read| placer.take(read, true))?;
@@ -205,14 +202,13 @@ fn tell(done: &Done, coverage: &Coverage, io: &mut Io<'_>) -> Result<()> {
             said += &format!("; {}", count(number, what));
         }
     }
-    io.say(
-        Ledger::NAME,
-        &format!("{said}; {} now complete", {
-            let chunks = imported.completed;
-            format!("{} {}", count(chunks, "chunk"), agree(chunks, "is", "are"))
-        }),
-    );
-    if !coverage.is_planned()? && *reads > 0 {
+    let planned = coverage.is_planned()?;
+    if planned {
+        let (chunks, are) = (imported.completed, agree(imported.completed, "is", "are"));
+        said += &format!("; {} {are} now complete", count(chunks, "chunk"));
+    }
+    io.say(Ledger::NAME, &said);
+    if !planned && *reads > 0 {
         io.say(Ledger::NAME, "they count when there is a plan");
         io.hint("make one: `auwai plan`");
     }

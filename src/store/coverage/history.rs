@@ -72,19 +72,15 @@ impl Coverage {
         Ok((reads, last.map(|place| place.id)))
     }
 
-    /// The same of those that were kept under one generation of the plan.
+    /// The same of those that were imported before there was a plan.
     ///
     /// # Errors
     /// As [`Coverage::reads_before`].
-    pub(super) fn reads_of_generation(
-        &self,
-        generation: i64,
-        after: i64,
-    ) -> Result<(Vec<Read>, Option<i64>)> {
+    pub fn waiting_reads(&self, after: i64) -> Result<(Vec<Read>, Option<i64>)> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM reads WHERE id > ? AND generation = ? ORDER BY id LIMIT {PAGE}"
+            "SELECT {COLUMNS} FROM reads WHERE id > ? AND generation = 0 ORDER BY id LIMIT {PAGE}"
         );
-        let (reads, last) = self.db.read(|c| page(c, &sql, params![after, generation]))?;
+        let (reads, last) = self.db.read(|c| page(c, &sql, params![after]))?;
         Ok((reads, last.map(|place| place.id)))
     }
 

@@ -76,12 +76,24 @@ impl Coverage {
         })
     }
 
-    /// The reads that came before there was a plan, after the `after`th row of the history.
+    /// Whether what was imported before there was a plan does not count yet under the first one.
     ///
     /// # Errors
     /// The ledger's.
-    pub fn waiting_reads(&self, after: i64) -> Result<(Vec<Read>, Option<i64>)> {
-        self.reads_of_generation(0, after)
+    pub fn has_waiting_reads(&self) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM counters WHERE generation = 1)
+            AND EXISTS (SELECT 1 FROM reads WHERE generation = 0)
+            AND NOT EXISTS (SELECT 1 FROM counted_imports)";
+        self.db.read(|c| Ok(c.query_row(sql, [], |row| row.get(0))?))
+    }
+
+    /// Notes that it does.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn note_waiting_reads(&mut self) -> Result<()> {
+        let sql = "INSERT OR IGNORE INTO counted_imports VALUES (1)";
+        self.db.write(Durability::Power, |tx| Ok(tx.execute(sql, []).map(drop)?))
     }
 
     /// Whether the plan knows nothing of a read: it was never here, and no chunk has taken it.

@@ -179,6 +179,11 @@ ALTER TABLE reads ADD COLUMN origin TEXT;
 -- The history from its end.
 CREATE INDEX reads_by_time ON reads (at);
 
+-- What was imported before there was a plan, in generation 0; and that it counts under the first
+-- one, once that is done.
+CREATE INDEX reads_waiting ON reads (generation) WHERE generation = 0;
+CREATE TABLE counted_imports (only_row INTEGER PRIMARY KEY CHECK (only_row = 1)) STRICT;
+
 -- What --strict need not have read, and why. One that is removed stays, so that an old export does
 -- not bring it back.
 CREATE TABLE waivers (
