@@ -243,5 +243,6 @@ mod tests {
             "old 1 then"
         );
         assert_eq!(ask("SELECT count(*) || ' ' || max(added) FROM places"), "3 1");
+        assert_eq!(ask("SELECT count(*) || ' ' || count(origin) FROM reads"), "3 0");
     }
 }
