@@ -14,10 +14,7 @@ type Checked = std::result::Result<(), String>;
 
 /// A read of a history.
 pub fn read(read: &Read) -> Checked {
-    fn there<T>(value: Option<&T>, key: &str) -> std::result::Result<(), String> {
-        value.map(drop).ok_or_else(|| format!("a read of a history has '{key}'"))
-    }
-    there(read.how.as_ref(), "how")?;
+    read.how.ok_or("'how' is missing")?;
     named("reader", read.reader.as_deref())?;
     at("at", read.at.as_deref())?;
     hex("plan", read.plan.as_deref(), &[64])?;
