@@ -3,6 +3,7 @@
 //! `SNAPSHOTS=overwrite cargo test --test suite errors` writes the snapshots anew.
 
 mod disk;
+mod evidence;
 mod hints;
 mod paths;
 mod state;

@@ -241,3 +241,18 @@ fn why_says_of_a_tracked_path_that_is_gone_what_the_index_says() {
         assert_eq!(why, [(path, fate)]);
     }
 }
+
+/// `-C DIR` is the folder from which all paths of a command are seen.
+#[test]
+fn paths_are_seen_from_the_folder_that_is_named() {
+    let sandbox = tree();
+    let auwai = |args: &[&str]| {
+        let program = env!("CARGO_BIN_EXE_auwai");
+        start(program, &sandbox, &sandbox.root(), args, b"")
+    };
+    assert!(auwai(&["plan"]).status.success());
+    let told = auwai(&["-C", "src", "read", "main.rs"]);
+    let text = String::from_utf8(told.stdout).unwrap();
+    assert!(text.starts_with("=== tree:src/main.rs line 1 of 1"), "{text}");
+    assert!(auwai(&["-C", "src", "log", "main.rs"]).stdout.starts_with(b"20"));
+}

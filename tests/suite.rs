@@ -7,6 +7,7 @@ mod campaign;
 mod chunks;
 mod coverage;
 mod errors;
+mod evidence;
 mod fullread;
 mod help;
 mod house;

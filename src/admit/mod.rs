@@ -18,6 +18,7 @@
 
 mod chain;
 mod config;
+mod covering;
 mod fingerprint;
 mod gitdir;
 mod glob;
@@ -32,6 +33,7 @@ mod tracked;
 mod tracks;
 
 pub use chain::{Dir, Ruling};
+pub use covering::Covering;
 pub use gitdir::{GIT_NAMES, is_repository};
 pub use path::Verdict;
 pub use policy::Policy;

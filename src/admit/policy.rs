@@ -170,6 +170,24 @@ impl Policy {
         &self.tracked
     }
 
+    /// Passes what git tracks below the root to `each`, once each, in git's order.
+    ///
+    /// # Errors
+    /// What `each` says.
+    pub fn each_tracked(&self, mut each: impl FnMut(RepoPath) -> Result<()>) -> Result<()> {
+        let mut last = None;
+        for at in self.top.tracked() {
+            let path = self.tracked.path(at).get(self.top.prefix()..).unwrap_or_default();
+            // What a sparse index has collapsed ends in `/`; a conflict has several entries.
+            let path = RepoPath::new(path.strip_suffix(b"/").unwrap_or(path));
+            if path != last {
+                path.clone().map_or(Ok(()), &mut each)?;
+                last = path;
+            }
+        }
+        Ok(())
+    }
+
     /// The files outside the walk that admission has read or looked for: git's index, HEAD,
     /// configuration, excludes, and the ignore files above the root; outside git, what would make the
     /// root a repository. They need not exist.

@@ -6,6 +6,7 @@ pub mod man;
 pub mod parse;
 pub mod policy;
 mod signals;
+pub mod since;
 mod start;
 mod world;
 

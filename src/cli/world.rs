@@ -30,6 +30,8 @@ pub struct World {
     vars: BTreeMap<OsString, OsString>,
     /// The current folder.
     pub cwd: PathBuf,
+    /// Whether that is another one than the process's own (`-C DIR`).
+    pub is_elsewhere: bool,
     /// The clock.
     pub now: fn() -> SystemTime,
     /// The clock that nobody sets: how long the machine runs.
@@ -50,6 +52,7 @@ impl World {
         World {
             vars: std::env::vars_os().collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            is_elsewhere: false,
             now: SystemTime::now,
             uptime,
             seed,
@@ -65,6 +68,7 @@ impl World {
         World {
             vars: vars.iter().map(own).collect(),
             cwd: cwd.to_owned(),
+            is_elsewhere: false,
             now: || SystemTime::UNIX_EPOCH,
             uptime: || None,
             seed: || Ok([0; 32]),
@@ -183,7 +187,7 @@ impl World {
         let cwd = self.absolute(dir);
         let shown = quote(dir);
         match std::fs::metadata(&cwd) {
-            Ok(found) if found.is_dir() => Ok(World { cwd, ..self.clone() }),
+            Ok(found) if found.is_dir() => Ok(World { cwd, is_elsewhere: true, ..self.clone() }),
             Ok(_) => Err(Error::failed("not-a-folder", format!("'{shown}' is not a folder"))
                 .hint("give the folder that holds it: `auwai -C DIR COMMAND`")),
             Err(e) => Err(Error::io("change to", shown, &e)

@@ -16,7 +16,7 @@ use command_fds::{CommandFdExt, FdMapping};
 
 use super::signals::{Forward, Stopper};
 use super::trace;
-use crate::cli::{ERRORS, Io, say_raw};
+use crate::cli::{ERRORS, Io, World, say_raw};
 use crate::error::{Error, Kind, Result};
 use crate::record::{Reader, Record};
 
@@ -150,7 +150,7 @@ impl Pipeline {
         let mut input = Some(input);
         for stage in stages {
             let stdin = input.take().unwrap_or_else(Stdio::null);
-            let output = pipeline.spawn(stage, stdin, &mut sink, talk)?;
+            let output = pipeline.spawn(stage, stdin, &mut sink, talk, io.world)?;
             match pipeline.running.len() == stages.len() {
                 true => pipeline.output = Some(output),
                 false => input = Some(Stdio::from(output)),
@@ -165,12 +165,17 @@ impl Pipeline {
         stdin: Stdio,
         sink: &mut Option<PipeWriter>,
         talk: Talk,
+        world: &World,
     ) -> Result<PipeReader> {
         let start = |e: &std::io::Error| Error::io("start", "auwai", e);
         let program = std::env::current_exe().map_err(|e| start(&e))?;
         let (reader, writer) = std::io::pipe().map_err(|e| start(&e))?;
         let mut command = Command::new(program);
         command.args(&stage.args).stdin(stdin).stderr(Stdio::piped()).env(ERRORS, "json");
+        if world.is_elsewhere {
+            // Paths among its arguments are as they were typed.
+            command.current_dir(&world.cwd);
+        }
         match stage.output {
             Output::Pipe => {
                 command.stdout(writer);

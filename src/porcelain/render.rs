@@ -97,6 +97,14 @@ fn reason(row: &Unread) -> String {
         Why::Changed => "changed since the plan".to_string(),
         Why::Unplanned => "in no plan".to_string(),
         Why::Unreadable => "cannot be read".to_string(),
+        Why::Shown => "only shown".to_string(),
+        Why::Others => "read by others alone".to_string(),
+        Why::Binary => "binary, not waived".to_string(),
+        Why::Symlink => "a symbolic link, not waived".to_string(),
+        Why::Repository => "a repository of its own, not waived".to_string(),
+        Why::Special => "no file, not waived".to_string(),
+        Why::Absent => "not there, not waived".to_string(),
+        Why::Ignored => "left out by a rule, not waived".to_string(),
     }
 }
 

@@ -229,7 +229,7 @@ fn panicked() -> Error {
 }
 
 fn conclude(args: &Args, target: &Target, common: &Common, io: &mut Io<'_>) -> Result<()> {
-    let answer = verify::ask_aloud(false, target, common, io)?;
+    let answer = verify::ask_aloud(&verify::Question::default(), target, common, io)?;
     let status = target.status(io)?;
     tell_holders(&status, target, io);
     verify::finish(&answer, target, common, io)?;

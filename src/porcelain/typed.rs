@@ -9,8 +9,10 @@ use crate::plumbing::plan::PolicyArgs;
 use crate::visible::quote;
 
 /// The verbs of `auwai` that act on a full read.
-const ACTING: [&str; 10] =
-    ["plan", "next", "read", "done", "status", "verify", "unread", "replan", "run", "why"];
+const ACTING: [&str; 12] = [
+    "plan", "next", "read", "done", "status", "verify", "unread", "replan", "run", "log", "waive",
+    "why",
+];
 
 /// Those that act as a reader.
 const READING: [&str; 3] = ["next", "read", "done"];

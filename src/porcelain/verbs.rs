@@ -2,7 +2,7 @@
 
 use super::options::Common;
 use super::typed::Planning;
-use super::{done, next, plan, read, replan, run, status, verify};
+use super::{done, log, next, plan, read, replan, run, status, verify, waive};
 use crate::cli::Io;
 use crate::error::Result;
 
@@ -19,6 +19,8 @@ pub enum FullreadVerb {
     Unread(verify::UnreadArgs),
     Replan(replan::Args),
     Run(run::Args),
+    Log(log::Args),
+    Waive(waive::Args),
 }
 
 impl FullreadVerb {
@@ -55,6 +57,8 @@ impl FullreadVerb {
             FullreadVerb::Unread(args) => verify::run_unread(args, common, io),
             FullreadVerb::Replan(args) => replan::run(args, common, io),
             FullreadVerb::Run(args) => run::run(args, common, io),
+            FullreadVerb::Log(args) => log::run(args, common, io),
+            FullreadVerb::Waive(args) => waive::run(args, common, io),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::pipeline::Pipeline;
 use super::progress::Bar;
 use super::render::{self, Row, fates, percent};
 use super::target::Target;
+use crate::cli::parse::name;
 use crate::cli::{Io, Verdict};
 use crate::counted::{agree, count, thousands};
 use crate::error::{Error, Kind, Result};
@@ -22,6 +23,29 @@ pub struct Args {
     /// Ask only whether the plan has been read, whatever the tree is now; the sums are the plan's
     #[arg(long)]
     planned: bool,
+    /// Leave out nothing without a reason, and count no read that was only shown
+    ///
+    /// What git tracks and is no text is then unread, too, unless a waiver names it (see `auwai waive`):
+    /// binary files, links, submodules, what is not there, and what a rule in .auwai-ignore leaves out;
+    /// outside git, whatever no rule leaves out. Of reads only those count that the reader has
+    /// confirmed by a mark, or that the command of `auwai run` took; one that has moved or was imported
+    /// counts as the one that it stands for. What a workspace is bounded to stays its bound.
+    #[arg(long, conflicts_with = "planned")]
+    strict: bool,
+    /// Count only what this reader has read
+    #[arg(long, value_name = "NAME", value_parser = name, conflicts_with = "planned")]
+    reader: Option<String>,
+}
+
+/// What is asked of a tree.
+#[derive(Debug, Clone, Default)]
+pub struct Question {
+    /// Only the plan, whatever the tree is.
+    pub planned: bool,
+    /// With nothing left out.
+    pub strict: bool,
+    /// Of one reader.
+    pub reader: Option<String>,
 }
 
 /// List what is unread, the largest first
@@ -36,19 +60,20 @@ pub fn run(args: &Args, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let mut out = Verdict(&mut *io.out);
     let io = &mut Io { input: &mut *io.input, out: &mut out, err: &mut *io.err, world: io.world };
     let target = Target::resolve(common, io)?;
-    let answer = ask_aloud(args.planned, &target, common, io)?;
+    let (planned, strict, reader) = (args.planned, args.strict, args.reader.clone());
+    let answer = ask_aloud(&Question { planned, strict, reader }, &target, common, io)?;
     finish(&answer, &target, common, io)
 }
 
 /// Tells every unread row.
 pub fn ask_aloud(
-    only_planned: bool,
+    question: &Question,
     target: &Target,
     common: &Common,
     io: &mut Io<'_>,
 ) -> Result<Answer> {
     let mut rows = Rows::new(target, io)?;
-    let answer = ask(only_planned, target, common, io, &mut |row, io| match common.json {
+    let answer = ask(question, target, common, io, &mut |row, io| match common.json {
         true => record::write(io.out, &row),
         false => rows.tell(row, io),
     })?;
@@ -69,7 +94,7 @@ pub fn finish(answer: &Answer, target: &Target, common: &Common, io: &mut Io<'_>
 pub fn run_unread(_: &UnreadArgs, common: &Common, io: &mut Io<'_>) -> Result<()> {
     let target = Target::resolve(common, io)?;
     let mut rows = Vec::new();
-    ask(false, &target, common, io, &mut |row, _| {
+    ask(&Question::default(), &target, common, io, &mut |row, _| {
         rows.push(row);
         Ok(())
     })?;
@@ -85,12 +110,17 @@ pub fn run_unread(_: &UnreadArgs, common: &Common, io: &mut Io<'_>) -> Result<()
 }
 
 /// What verify found.
+#[derive(Default)]
 pub struct Answer {
     rows: u64,
     /// Whether reading on finishes some of them.
     waiting: bool,
     /// Those that cannot be read.
     unreadable: u64,
+    /// Those that have no text, and no waiver.
+    left_out: u64,
+    /// Those of which there is a read, that does not count.
+    uncounted: u64,
     status: Status,
 }
 
@@ -98,7 +128,12 @@ impl Answer {
     fn count(&mut self, row: &Unread) {
         self.rows += 1;
         self.waiting |= matches!(row.why, Why::Pending | Why::Leased);
-        self.unreadable += u64::from(row.why == Why::Unreadable);
+        match row.why {
+            Why::Unreadable => self.unreadable += 1,
+            Why::Shown | Why::Others => self.uncounted += 1,
+            Why::Pending | Why::Leased | Why::Changed | Why::Unplanned => {}
+            _ => self.left_out += 1,
+        }
     }
 
     /// The answer as an exit status.
@@ -114,6 +149,11 @@ impl Answer {
             return Err(Error::no("unread", message)
                 .hint("let them be read (`chmod`), or leave them out by a line in .auwai-ignore"));
         }
+        if self.unreadable + self.left_out + self.uncounted == self.rows {
+            return Err(
+                self.strictly(Error::no("unread", format!("{} unread", is_or_are(self.rows))))
+            );
+        }
         let command = match (&self.status.plan, self.waiting) {
             (Some(_), true) => format!("auwai next{}", target.flag()),
             (plan, _) => target.plan_command(plan.is_some()),
@@ -123,13 +163,29 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// The hints where reading on is not what is needed.
+    fn strictly(&self, mut error: Error) -> Error {
+        if self.uncounted > 0 {
+            error = error.hint(
+                "have it read so that it counts: begin anew with `auwai plan --force`, \
+                 and then `auwai run -- CMD`, or a reader who confirms each page by its mark",
+            );
+        }
+        match self.left_out + self.unreadable {
+            0 => error,
+            _ => error.hint("say what need not be read, and why: `auwai waive GLOB --reason TEXT`"),
+        }
+    }
+}
+
 fn is_or_are(rows: u64) -> String {
     format!("{} {}", count(rows, "part"), agree(rows, "is", "are"))
 }
 
 /// Passes every unread row to `each`.
 fn ask(
-    planned: bool,
+    question: &Question,
     target: &Target,
     common: &Common,
     io: &mut Io<'_>,
@@ -137,9 +193,11 @@ fn ask(
 ) -> Result<Answer> {
     target.members().iter().try_for_each(|member| member.root().map(|_| ()))?;
     let bar = Bar::new(common.progress, io, &format!("indexing {}", target.workspace().name()));
-    let verify = target.ledger("verify").flag("--planned", planned);
+    let verify = target.ledger("verify").flag("--planned", question.planned);
+    let verify = verify.flag("--strict", question.strict);
+    let verify = verify.option("--reader", question.reader.as_ref());
     let stages = [verify.flag("--progress", bar.is_shown())];
-    let mut answer = Answer { rows: 0, waiting: false, unreadable: 0, status: Status::default() };
+    let mut answer = Answer::default();
     let asked = Pipeline::start(&stages, io)?.records(io, |record, io| {
         match record {
             Record::Progress(progress) => bar.scanned(&progress),

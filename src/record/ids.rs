@@ -109,6 +109,18 @@ impl<T: FromStr<Err = String>> Visitor<'_> for Text<T> {
 #[serde(transparent)]
 pub struct SegmentId(pub String);
 
+impl SegmentId {
+    /// Whether a plan can have a segment of this id.
+    pub fn is_valid(&self) -> bool {
+        let number = self.0.strip_prefix("read-").or_else(|| self.0.strip_prefix("synthesis-"));
+        number.is_some_and(|number| {
+            let digits =
+                (1..=19).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit());
+            digits && !number.starts_with('0')
+        })
+    }
+}
+
 impl fmt::Display for SegmentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json::write_json;
 use super::types::{Record, Wire};
+use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::visible;
 
@@ -79,24 +80,36 @@ pub struct Reader<R> {
     name: String,
     line: u64,
     text: Vec<u8>,
+    longest: u64,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Reads `input`, called `name` in messages (`-` for standard input).
     pub fn new(input: R, name: impl Into<String>) -> Self {
-        Reader { input, name: name.into(), line: 0, text: Vec::new() }
+        Reader { input, name: name.into(), line: 0, text: Vec::new(), longest: u64::MAX }
+    }
+
+    /// The same with no line of more than so many bytes in memory: a longer one is an error.
+    pub fn lines_of_at_most(self, longest: u64) -> Self {
+        Reader { longest, ..self }
     }
 
     /// The next record, or `None` at the end of the stream. A line without its newline is a torn
     /// one, and an error of the code `cut-off`.
     pub fn next_record(&mut self) -> Result<Option<Record>> {
         self.text.clear();
-        let read = self.input.read_until(b'\n', &mut self.text);
+        let mut line = std::io::Read::take(&mut self.input, self.longest);
+        let read = line.read_until(b'\n', &mut self.text);
         if read.map_err(|e| Error::io("read", &self.name, &e))? == 0 {
             return Ok(None);
         }
         self.line += 1;
         if self.text.last() != Some(&b'\n') {
+            if self.text.len() as u64 == self.longest {
+                return Err(
+                    self.bad(&format!("the line is longer than {}", count(self.longest, "byte")))
+                );
+            }
             return Err(self.torn("the line is cut off"));
         }
         let text = std::str::from_utf8(&self.text).map_err(|_| self.bad("not UTF-8"))?;

@@ -7,5 +7,6 @@ pub mod db;
 pub mod file;
 pub mod ledger;
 mod look;
+pub mod spool;
 pub mod stamp;
 mod words;

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use auwai::record::{
-    Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Holder, Oddity,
-    OddityKind, Plan, PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo, Rescan,
-    RescanReason, Retired, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus, Status,
-    Survey, Sync, SyncMode, Task, TaskState, Unread, Verdict, VerdictReason, WatchBackend, Watched,
-    Why,
+    Barrier, Batch, Body, Chunk, Done, End, Event, EventKind, EventOp, Fate, File, Finding, Holder,
+    How, Oddity, OddityKind, Plan, PlanRepo, Policy, Problem, Progress, Read, Ready, Record, Repo,
+    Rescan, RescanReason, Retired, Segment, SegmentCounts, SegmentFile, SegmentKind, SegmentStatus,
+    Status, Survey, Sync, SyncMode, Task, TaskState, Unread, Verdict, VerdictReason, Waiver,
+    WatchBackend, Watched, Why,
 };
 use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
@@ -76,6 +76,8 @@ pub fn known() -> Vec<(&'static str, &'static str, &'static str, Vec<String>)> {
         ("Body", "body", "", names::<Body>()),
         ("Read", "read", "", names::<Read>()),
         ("Unread", "unread", "", names::<Unread>()),
+        ("Finding", "finding", "", names::<Finding>()),
+        ("Waiver", "waiver", "", names::<Waiver>()),
         ("Sync", "sync", "", names::<Sync>()),
         ("Progress", "progress", "", names::<Progress>()),
         ("Policy", "policy", "", names::<Policy>()),
@@ -132,6 +134,8 @@ fn a_schema_has_the_words_that_the_code_knows() {
         ("file", "/properties/fate/enum", names::<Fate>()),
         ("survey", "/properties/oddities/items/properties/what/enum", names::<OddityKind>()),
         ("status", "/properties/fates/propertyNames/enum", names::<Fate>()),
+        ("read", "/properties/how/enum", names::<How>()),
+        ("read", "/properties/origin/enum", names::<How>()),
         ("unread", "/properties/why/enum", names::<Why>()),
         ("sync", "/properties/mode/enum", names::<SyncMode>()),
         ("status", "/properties/watched/items/properties/backend/enum", names::<WatchBackend>()),
@@ -143,6 +147,7 @@ fn a_schema_has_the_words_that_the_code_knows() {
         assert_eq!(schema(kind).pointer(at), Some(&json!(words)), "{kind}{at}");
     }
     assert_eq!(names::<Fate>(), Fate::ALL.map(Fate::as_str));
+    assert_eq!(names::<How>(), How::ALL.map(How::as_str));
 }
 
 /// Golden lines with one key less: the code refuses exactly those that the schema does.
@@ -172,7 +177,7 @@ fn without(line: &str, pointer: &str, key: &str) -> Option<String> {
 
 /// The doc comments of src/record/types, by struct and field; the struct's own under "".
 fn comments() -> BTreeMap<(String, String), String> {
-    let files = ["inbox", "index", "plan", "reading", "stream", "survey", "watch"];
+    let files = ["evidence", "inbox", "index", "plan", "reading", "stream", "survey", "watch"];
     let read = |file| fs::read_to_string(root().join(format!("src/record/types/{file}.rs")));
     let source: String = files.map(|file| read(file).unwrap()).concat();
     let (mut all, mut owner, mut text) = (BTreeMap::new(), String::new(), Vec::new());

@@ -26,6 +26,7 @@ auwai-ledger adopt <"$OUT/plan.jsonl" >"$OUT/adopt.jsonl"
 out segments auwai-ledger segments --plan
 out coverage-before auwai-ledger coverage
 no verify-before auwai-ledger verify -W . --json
+out log-before auwai-ledger log
 out claim auwai-ledger claim --reader ann
 out renew auwai-ledger renew --reader ann
 out show auwai-ledger show -W . --segment read-1
@@ -33,6 +34,11 @@ auwai-ledger print --ack-fd 3 <"$OUT/show.jsonl" >"$OUT/text" 3>"$OUT/acks.jsonl
 head -n 2 "$OUT/acks.jsonl" | auwai-ledger mark --segment read-1 --reader ann >"$OUT/mark.jsonl"
 out coverage auwai-ledger coverage
 out coverage-unread auwai-ledger coverage --unread
+out log auwai-ledger log
+out waive auwai-ledger waive '*.png' --reason 'pictures' --reader ann
+out waive-porcelain auwai waive --list --json
+no verify-strict auwai verify --strict --json
+out log-porcelain auwai log --json
 out status auwai-ledger status
 out status-repo auwai-ledger status --repo .
 no close auwai-ledger close --segment read-1 --reader ann --json
@@ -47,6 +53,10 @@ no porcelain-verify auwai verify --json
 out porcelain-unread auwai unread --json
 out index auwai index --json
 out survey auwai workspace survey --json
+auwai read --reader ann --max-chars 9000000 >"$OUT/whole"
+auwai done --reader ann --segment read-1 -m 'Nothing.' >"$OUT/done"
+out export auwai-ledger export
+auwai-ledger import <"$OUT/export.jsonl" 2>"$OUT/talk"
 out recount auwai-ledger scan --repo . --progress --tokenizer bytes/4
 sed -i '1s/let/LET/' src/main.rs
 no show-changed auwai-ledger show -W . --segment read-1 --json

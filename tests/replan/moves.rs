@@ -28,7 +28,7 @@ fn a_file_that_is_renamed_or_moved_stays_read() {
     assert_eq!(ask(&site, "SELECT segment_id FROM segments"), segments, "in their old segments");
     let evidence =
         ask(&site, "SELECT DISTINCT path, reader, how FROM reads WHERE how = 'moved' ORDER BY 1");
-    assert_eq!(evidence, "c.txt auwai moved\ne/f/a.txt auwai moved\n");
+    assert_eq!(evidence, "c.txt default moved\ne/f/a.txt default moved\n");
     site.ok(&["read", "--segment", "read-1"]);
 }
 

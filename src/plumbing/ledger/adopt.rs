@@ -2,7 +2,9 @@
 
 use super::outdated::is_outdated;
 use super::target::{FullReadOptions, owner};
-use crate::cli::Io;
+use super::{Ledger, import};
+use crate::cli::{Io, Tool};
+use crate::counted::{agree, count};
 use crate::error::Result;
 use crate::record::{self, End, Plan, path_to_wire};
 use crate::store::coverage::{Coverage, fullread_path, ledger_path};
@@ -28,7 +30,8 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let workspace = args.target.workspace(io.world)?;
     let dir = workspace.create_fullread_dir()?;
     let at = io.world.timestamp();
-    let (coverage, adopted) = Coverage::adopt(&dir, io.input, args.force, &at)?;
+    let (mut coverage, adopted) = Coverage::adopt(&dir, io.input, args.force, &at)?;
+    count_imported(&mut coverage, &workspace, &at, io)?;
     if !adopted.existing {
         super::warn_export(coverage.export(owner(&workspace)), io);
     }
@@ -36,6 +39,26 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let plan = Plan { outdated: outdated.then_some(true), ..adopted.plan };
     record::write(io.out, &located(plan, adopted.existing, &workspace))?;
     record::write(io.out, &End { of: "plan".to_string(), count: 1 })
+}
+
+/// Lets count what was imported before there was a plan, also where an adoption was stopped before it
+/// came to that.
+fn count_imported(
+    coverage: &mut Coverage,
+    workspace: &Workspace,
+    at: &str,
+    io: &mut Io<'_>,
+) -> Result<()> {
+    if !coverage.has_waiting_reads()? {
+        return Ok(());
+    }
+    let completed = import::waiting(coverage, workspace, at, io)?;
+    coverage.note_waiting_reads()?;
+    if completed > 0 {
+        let (chunks, are) = (count(completed, "chunk"), agree(completed, "is", "are"));
+        io.say(Ledger::NAME, &format!("{chunks} {are} read already: reads were imported"));
+    }
+    Ok(())
 }
 
 /// A plan that is in force, and where all of it is.

@@ -8,7 +8,10 @@ mod claim;
 mod close;
 mod confirm;
 mod coverage;
+mod export;
 mod files;
+mod import;
+mod log;
 mod mark;
 mod not_text;
 mod outdated;
@@ -26,6 +29,7 @@ mod sync;
 mod target;
 mod verify;
 mod wait;
+mod waive;
 mod why;
 mod words;
 
@@ -71,6 +75,10 @@ enum Verb {
     Coverage(coverage::Args),
     Status(status::Args),
     Verify(verify::Args),
+    Log(log::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Waive(waive::Args),
 }
 
 impl Tool for Ledger {
@@ -102,6 +110,10 @@ impl Tool for Ledger {
             Verb::Coverage(args) => coverage::run(args, io),
             Verb::Status(args) => status::run(args, io),
             Verb::Verify(args) => verify::run(args, io),
+            Verb::Log(args) => log::run(args, io),
+            Verb::Export(args) => export::run(args, io),
+            Verb::Import(args) => import::run(args, io),
+            Verb::Waive(args) => waive::run(args, io),
         };
         done.map_err(|error| error.map_hints(|hint| hint.replace(TYPED, &typed)))
     }
@@ -130,6 +142,10 @@ impl Verb {
             Verb::Coverage(_) => "coverage",
             Verb::Status(_) => "status",
             Verb::Verify(_) => "verify",
+            Verb::Log(_) => "log",
+            Verb::Export(_) => "export",
+            Verb::Import(_) => "import",
+            Verb::Waive(_) => "waive",
         }
     }
 }

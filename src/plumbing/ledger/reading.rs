@@ -12,7 +12,7 @@ use super::source::Source;
 use super::target::{self, Repos, StateOption, WorkspaceOption, owner};
 use crate::cli::{Io, World};
 use crate::error::{Error, Result, no_plan};
-use crate::record::{ChunkId, RepoPath, Segment, SegmentId};
+use crate::record::{ChunkId, RepoPath, Segment, SegmentId, Waiver};
 use crate::store::coverage::Coverage;
 use crate::store::ledger::{Cut, Ledger, Row};
 use crate::visible::quote_path;
@@ -160,6 +160,16 @@ impl Reading {
     /// The coverage ledger of a workspace that has a plan.
     pub fn coverage(&self) -> Option<&Coverage> {
         self.coverage.as_ref()
+    }
+
+    /// The waivers of a workspace that stand, which do not wait for a plan.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn waivers(&self) -> Result<Vec<Waiver>> {
+        let Some(workspace) = &self.workspace else { return Ok(Vec::new()) };
+        Coverage::find_history(&workspace.fullread_dir())?
+            .map_or(Ok(Vec::new()), |coverage| coverage.waivers(false))
     }
 
     /// Which chunks of a repository are complete, by the ledger that was asked.

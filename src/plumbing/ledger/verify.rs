@@ -1,11 +1,15 @@
 //! `auwai-ledger verify`: is anything in the tree unread?
 
+mod strict;
+
 use std::collections::BTreeMap;
 
+use self::strict::{Counting, Judge, Waivers, each_left_out};
 use super::reading::{Reading, ReadingOptions};
 use super::scan::{How, scan};
 use super::source::Source;
 use super::status;
+use crate::cli::parse::name;
 use crate::cli::{Io, Verdict};
 use crate::counted::{agree, count};
 use crate::error::{Error, Result, no_plan};
@@ -19,6 +23,12 @@ use crate::text::shown_tokens;
 /// Brings the index up to date first. Then it writes an `unread` record for each part that is not
 /// read, a `status` record with the sums over the tree, and the end. Exit status: 0 everything is
 /// read; 1 something is not; 3 a repository is missing, or, with --no-scan, not indexed.
+///
+/// With --strict a path that git tracks and that is no text is unread, too, unless a waiver names it
+/// (see auwai-ledger waive); outside git, one that no rule leaves out. And a read that was only shown
+/// does not count: only one that the reader has confirmed by a mark, or that a command took. One that
+/// has moved or was imported counts as the one that it stands for; where it is not known how that was
+/// made, it counts.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -26,6 +36,12 @@ pub struct Args {
     /// Ask only whether the plan has been read, whatever the tree is now; the sums are the plan's
     #[arg(long)]
     planned: bool,
+    /// Leave out nothing without a waiver, and count no read that was only shown
+    #[arg(long, conflicts_with = "planned")]
+    strict: bool,
+    /// Count only what this reader has read
+    #[arg(long, value_name = "NAME", value_parser = name, conflicts_with = "planned")]
+    reader: Option<String>,
     /// Take the index as it is, as for a repository that was scanned with --only; --planned does too
     #[arg(long)]
     no_scan: bool,
@@ -40,17 +56,23 @@ pub fn run(args: Args, io: &mut Io<'_>) -> Result<()> {
     let io = &mut Io { input: &mut *io.input, out: &mut out, err: &mut *io.err, world: io.world };
     let reading = Reading::open(&args.of, io.world)?;
     reading.some()?;
+    if (args.strict || args.reader.is_some()) && !reading.is_workspace() {
+        return Err(Error::usage("who read how is known of a workspace alone")
+            .hint("name it, or a repository as one: `auwai-ledger verify --workspace .`"));
+    }
     if !(args.planned || args.no_scan) {
         let how = How { tokenizer: None, threads: io.world.threads, progress: args.progress };
         for source in reading.sources() {
             scan(source, how, io)?;
         }
     }
-    let mut check = Check::new(&reading, args.planned)?;
+    let counting = Counting { strict: args.strict, reader: args.reader };
+    let mut check = Check::new(&reading, args.planned, counting)?;
     for source in reading.sources() {
         check.repository(source, io)?;
     }
     check.removed(io)?;
+    check.waivers.tell_idle(io);
     let (status, rows) = (check.status, check.rows);
     record::write(io.out, &status)?;
     record::write(io.out, &End { of: "unread".into(), count: rows })?;
@@ -69,12 +91,16 @@ struct Check<'a> {
     /// The plan; what the walk over the index takes out of its chunks is in a file.
     standing: Option<Standing>,
     only_planned: bool,
+    counting: Counting,
+    /// Of the repository that is looked at.
+    judge: Judge,
+    waivers: Waivers,
     status: Status,
     rows: u64,
 }
 
 impl<'a> Check<'a> {
-    fn new(reading: &'a Reading, only_planned: bool) -> Result<Self> {
+    fn new(reading: &'a Reading, only_planned: bool, counting: Counting) -> Result<Self> {
         let standing = reading.coverage().map(Coverage::standing).transpose()?;
         let plan = standing.as_ref().map(|standing| standing.force.plan.id.clone());
         if only_planned && plan.is_none() {
@@ -85,7 +111,9 @@ impl<'a> Check<'a> {
             // A plan is counted as it was made, also where the tree has lost some of it.
             (status.chunks, status.tokens) = (counters.chunks, counters.tokens);
         }
-        Ok(Check { reading, standing, only_planned, status, rows: 0 })
+        let waivers = if counting.strict { reading.waivers()? } else { Vec::new() };
+        let (judge, waivers) = (Judge::default(), Waivers::of(waivers));
+        Ok(Check { reading, standing, only_planned, counting, judge, waivers, status, rows: 0 })
     }
 
     fn repository(&mut self, source: &Source, io: &mut Io<'_>) -> Result<()> {
@@ -93,7 +121,13 @@ impl<'a> Check<'a> {
         record::write(io.out, &source.record(&ledger)?)?;
         status::add(&ledger, self.status.fates.get_or_insert_default())?;
         let mut plan = self.plan(source, &ledger)?;
+        self.judge = Judge::of(&self.counting, &source.name, self.reading.coverage())?;
         ledger.each_file(|row| self.file(source, &ledger, &row, &mut plan, io))?;
+        if self.counting.strict {
+            each_left_out(source, &ledger, io, &mut |path, why, is_dir, io| {
+                self.left_out(source, path, why, is_dir, io)
+            })?;
+        }
         self.left_over(&source.name, Some(&ledger), &plan, io)
     }
 
@@ -127,7 +161,7 @@ impl<'a> Check<'a> {
         io: &mut Io<'_>,
     ) -> Result<()> {
         if row.fate == Fate::Unreadable && !self.only_planned {
-            return self.tell(unread(&source.name, &row.path, Why::Unreadable), io);
+            return self.left_out(source, &row.path, Why::Unreadable, false, io);
         }
         if row.chunks == 0 {
             return Ok(());
@@ -136,6 +170,21 @@ impl<'a> Check<'a> {
             self.chunk(source, row, &cut, plan.remove(&cut.id), io)?;
         }
         Ok(())
+    }
+
+    /// A path of which there is no text to read; a waiver may say that it need not be.
+    fn left_out(
+        &mut self,
+        source: &Source,
+        path: &RepoPath,
+        why: Why,
+        is_dir: bool,
+        io: &mut Io<'_>,
+    ) -> Result<()> {
+        match self.waivers.have(&source.name, path, is_dir) {
+            true => Ok(()),
+            false => self.tell(unread(&source.name, path, why), io),
+        }
     }
 
     fn chunk(
@@ -151,12 +200,15 @@ impl<'a> Check<'a> {
         }
         let tokens = Tokens(shown_tokens(cut.tokens, cut.lines));
         let same = |planned: &Planned| planned.body.is_none_or(|body| body == cut.body);
-        let complete = planned.is_some_and(|planned| planned.complete && same(&planned));
+        let read = planned.is_some_and(|planned| planned.complete && same(&planned));
+        let objection = if read { self.judge.objects(cut) } else { None };
+        let complete = read && objection.is_none();
         self.count(tokens, complete);
         if complete {
             return Ok(());
         }
         let (why, stand) = self.why(planned);
+        let why = objection.unwrap_or(why);
         let unread = Unread {
             lines: Some(cut.lines),
             id: Some(cut.id),

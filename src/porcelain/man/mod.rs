@@ -56,7 +56,7 @@ pub const PAGES: &[Page] = &[
     page!("auwai" 1, "read whole repositories, a context window at a time, and prove it", ["help"]),
     page!("auwai-index" 1, "bring the index up to date, and say what becomes of a path", ["index", "watch", "why"]),
     page!("auwai-fullread" 1, "plan a full read, work through it, and verify it",
-        ["plan", "next", "read", "done", "status", "verify", "unread", "replan", "run"]),
+        ["plan", "next", "read", "done", "status", "verify", "unread", "replan", "run", "log", "waive"]),
     page!("auwai-workspace" 1, "several repositories read as one", ["workspace"]),
     page!("auwai-ledger" 1, "the index and the ledgers: what there is to read, and what is read", []),
     page!("auwai-plan" 1, "pack chunks into segments that fit a context window", []),
@@ -187,8 +187,8 @@ pub fn auwai() -> Command {
             let about = fullread.get_about().cloned().unwrap_or_default();
             Command::new("fullread").about(about).arg(
                 clap::Arg::new("verb").value_name("VERB").required(true).help(
-                    "`plan`, `next`, `read`, `done`, `status`, `verify`, `unread`, `replan` or \
-                     `run`, with its options: see auwai-fullread(1)",
+                    "`plan`, `next`, `read`, `done`, `status`, `verify`, `unread`, `replan`, \
+                     `run`, `log` or `waive`, with its options: see auwai-fullread(1)",
                 ),
             )
         })

@@ -16,7 +16,7 @@ macro_rules! schemas {
 }
 
 /// The schema of every type.
-const SCHEMAS: &[(&str, &str)] = schemas!["ready" "event" "rescan" "batch" "barrier" "repo" "end" "file" "chunk" "body" "read" "unread" "sync"
+const SCHEMAS: &[(&str, &str)] = schemas!["ready" "event" "rescan" "batch" "barrier" "repo" "end" "file" "chunk" "body" "read" "unread" "finding" "waiver" "sync"
     "progress" "policy" "segment" "plan" "status" "holder" "survey" "task"
     "verdict" "retired" "error"];
 

@@ -1,6 +1,7 @@
 //! Every record type. Field comments are the reference that `auwai-records(5)` and the schemas in
 //! docs/schema are held to.
 
+mod evidence;
 mod inbox;
 mod index;
 mod plan;
@@ -14,10 +15,11 @@ use serde::de::DeserializeOwned;
 
 use super::RepoPath;
 
+pub use evidence::{Finding, Waiver};
 pub use inbox::{Retired, Task, TaskState, Verdict, VerdictReason};
 pub use index::{Body, Chunk, Fate, File, Sync, SyncMode};
 pub use plan::{Plan, PlanRepo, Policy, Segment, SegmentFile, SegmentKind, SegmentStatus};
-pub use reading::{Done, Holder, Read, SegmentCounts, Status, Unread, Watched, Why};
+pub use reading::{Done, Holder, How, Read, SegmentCounts, Status, Unread, Watched, Why};
 pub use stream::{End, Problem, Progress, Repo};
 pub use survey::{Oddity, OddityKind, Survey};
 pub use watch::{
@@ -90,6 +92,8 @@ wire! {
     Body = "body",
     Read = "read",
     Unread = "unread",
+    Finding = "finding",
+    Waiver = "waiver",
     Sync = "sync",
     Progress = "progress",
     Policy = "policy",
@@ -118,3 +122,12 @@ macro_rules! with_path {
 }
 
 with_path!(Event, File, Chunk, Body, Unread, SegmentFile, Oddity);
+
+impl Read {
+    /// The path, where the record says one; the error says what is wrong with it.
+    pub fn repo_path(&self) -> Result<Option<RepoPath>, String> {
+        let path =
+            self.path.as_deref().map(|path| RepoPath::from_wire(path, self.path_b64.as_deref()));
+        path.transpose()
+    }
+}

@@ -5,6 +5,48 @@ use serde::{Deserialize, Serialize};
 use super::{Policy, WatchBackend};
 use crate::record::{ByteRange, ChunkId, LineRange, SegmentId, Tokens};
 
+/// How a chunk came to count as read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// Its text was delivered.
+    Shown,
+    /// Its text was delivered, and the reader gave back a mark in it.
+    Confirmed,
+    /// A command took it as its input, and ended well.
+    Run,
+    /// An earlier read of the same body moved to it.
+    Moved,
+    /// The read was made elsewhere.
+    Imported,
+}
+
+impl How {
+    /// All of them.
+    pub const ALL: [How; 5] = [How::Shown, How::Confirmed, How::Run, How::Moved, How::Imported];
+
+    /// The word on the wire and in the ledgers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            How::Shown => "shown",
+            How::Confirmed => "confirmed",
+            How::Run => "run",
+            How::Moved => "moved",
+            How::Imported => "imported",
+        }
+    }
+
+    /// Back from the word.
+    pub fn of(word: &str) -> Option<How> {
+        How::ALL.into_iter().find(|how| how.as_str() == word)
+    }
+
+    /// Whether it stands for a read that was made in another place.
+    pub fn stands_for_another(self) -> bool {
+        matches!(self, How::Moved | How::Imported)
+    }
+}
+
 /// A chunk was delivered: the input of `auwai-ledger mark`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Read {
@@ -36,6 +78,25 @@ pub struct Read {
     /// The marks that prove that it was read, where there are any.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub marks: Vec<String>,
+    /// In a history: who read it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reader: Option<String>,
+    /// In a history: how it came to count as read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub how: Option<How>,
+    /// In a history, of what has moved or was imported: how the read that it stands for was made,
+    /// where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub origin: Option<How>,
+    /// In a history: when.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at: Option<String>,
+    /// In a history: the plan that was in force.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub plan: Option<String>,
+    /// In a history: the segment that held it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub segment: Option<SegmentId>,
 }
 
 impl Read {
@@ -52,7 +113,18 @@ impl Read {
             head: None,
             clean: None,
             marks: Vec::new(),
+            reader: None,
+            how: None,
+            origin: None,
+            at: None,
+            plan: None,
+            segment: None,
         }
+    }
+
+    /// How the read was made, as far as is known: what it stands for where it stands for another.
+    pub fn made(&self) -> Option<How> {
+        self.how.and_then(|how| if how.stands_for_another() { self.origin } else { Some(how) })
     }
 }
 
@@ -70,6 +142,22 @@ pub enum Why {
     Unplanned,
     /// The file cannot be read.
     Unreadable,
+    /// Strictly: read, but only shown.
+    Shown,
+    /// Asked for one reader: read, but by others alone.
+    Others,
+    /// Strictly: tracked, and no text.
+    Binary,
+    /// Strictly: tracked, and a symbolic link.
+    Symlink,
+    /// Strictly: tracked, and a repository of its own, or in one.
+    Repository,
+    /// Strictly: tracked, and a FIFO, socket or device.
+    Special,
+    /// Strictly: tracked, and not there.
+    Absent,
+    /// Strictly: tracked, and left out by a rule.
+    Ignored,
 }
 
 /// Something in the tree, or in the plan, that nobody has read.

@@ -1,6 +1,6 @@
 //! Adopting a plan: the stream of `auwai-plan` becomes the plan in force, or nothing changes.
 
-use std::io::{self, BufRead, BufReader, Seek};
+use std::io::BufRead;
 use std::path::Path;
 
 use rusqlite::{ErrorCode, Transaction, params};
@@ -11,7 +11,7 @@ use crate::counted::count;
 use crate::error::{Error, Result};
 use crate::record::{End, Plan, Policy, Reader, Record};
 use crate::store::db::{Durability, Fault, Work};
-use crate::store::file::cannot_write;
+use crate::store::spool::spool;
 
 /// The page cache while a plan goes in or is revised, in KiB; also the memory that SQLite sorts in.
 pub(super) const CACHE_KIB: i64 = 32 << 10;
@@ -42,7 +42,7 @@ impl Coverage {
         at: &str,
     ) -> Result<(Coverage, Adopted)> {
         let mut reader = Reader::new(spool(dir, input)?, "-");
-        let mut coverage = Coverage::create(dir)?;
+        let mut coverage = Coverage::open_or_create(dir)?;
         coverage.db.set_cache(CACHE_KIB)?;
         let adopted =
             coverage.db.write(Durability::Power, |tx| take(tx, &mut reader, force, at))?;
@@ -51,17 +51,6 @@ impl Coverage {
         }
         Ok((coverage, adopted))
     }
-}
-
-/// The whole input in a file without a name, which is gone with the process.
-fn spool(dir: &Path, input: &mut dyn BufRead) -> Result<impl BufRead> {
-    let mut file = tempfile::tempfile_in(dir).map_err(|e| cannot_write(dir, &e))?;
-    let mut take = || -> io::Result<()> {
-        io::copy(input, &mut file)?;
-        file.rewind()
-    };
-    take().map_err(|e| cannot_write(dir, &e))?;
-    Ok(BufReader::with_capacity(1 << 16, file))
 }
 
 fn take<R: BufRead>(

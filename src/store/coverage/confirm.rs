@@ -7,10 +7,10 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::marks::{How, Marker, Marking};
+use super::marks::{Marker, Marking};
 use super::{Coverage, from_json, to_json};
 use crate::error::{Error, Result};
-use crate::record::{Read, SegmentId};
+use crate::record::{How, Read, SegmentId};
 use crate::store::db::{Durability, Work};
 
 /// What came of marks that were given back.

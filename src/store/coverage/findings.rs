@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use super::{Coverage, files_lock, findings_path};
 use crate::error::Result;
+use crate::record::{self, SegmentId};
 use crate::regular::{self, Links};
 use crate::store::db::{Durability, Work};
 use crate::store::file::cannot_write;
@@ -50,6 +51,22 @@ impl Coverage {
 }
 
 impl Coverage {
+    /// All findings, the oldest first, as records.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn each_finding(&self, mut each: impl FnMut(record::Finding) -> Result<()>) -> Result<()> {
+        let mut after = 0;
+        while let Some(next) =
+            self.db.read(|c| select(c, &format!("WHERE id > {after} ORDER BY id LIMIT 1")))?.pop()
+        {
+            after = next.id;
+            let Finding { plan, segment, reader, at, text, .. } = next;
+            each(record::Finding { plan, segment: SegmentId(segment), reader, at, text })?;
+        }
+        Ok(())
+    }
+
     /// The findings that the file may lack: those not appended yet, or, where the last one that was
     /// is not whole in it, all.
     fn missing_findings(&self) -> Result<Vec<Finding>> {

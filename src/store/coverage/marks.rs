@@ -7,36 +7,8 @@ use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
 use super::{Coverage, InForce, confirm, counters, in_force};
 use crate::error::Result;
-use crate::record::{Read, RepoPath};
+use crate::record::{How, Read, RepoPath};
 use crate::store::db::{Durability, Work};
-
-/// How a chunk came to count as read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// Its text was delivered.
-    Shown,
-    /// Its text was delivered, and the reader gave back a mark in it.
-    Confirmed,
-    /// A command took it as its input, and ended well.
-    Run,
-    /// An earlier read of the same body moved to it.
-    Moved,
-    /// The read was made elsewhere.
-    Imported,
-}
-
-impl How {
-    /// The word in the ledger.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            How::Shown => "shown",
-            How::Confirmed => "confirmed",
-            How::Run => "run",
-            How::Moved => "moved",
-            How::Imported => "imported",
-        }
-    }
-}
 
 /// What all marks of one call have in common.
 #[derive(Debug, Clone)]
@@ -91,11 +63,11 @@ pub(super) struct Marker<'tx> {
 }
 
 /// What the plan says about a chunk.
-struct Planned {
+pub(super) struct Planned {
     seq: i64,
     tokens: i64,
-    segment: String,
-    repo_no: i64,
+    pub segment: String,
+    pub repo_no: i64,
 }
 
 const FIND: &str = "SELECT p.seq, p.tokens, r.segment_id, p.repo_no FROM places p
@@ -109,15 +81,19 @@ const REMEMBER: &str = "INSERT OR REPLACE INTO marks (repo_no, chunk, body, file
     VALUES (?, ?, ?, ?, ?)";
 
 const KEEP: &str = "INSERT INTO reads (repo, chunk_id, body, file, path, from_byte, to_byte,
-        reader, how, generation, plan, segment, at, head, clean)
+        reader, how, generation, plan, segment, at, head, clean, origin)
     SELECT ?1, ?2, ?3, ?4,
         coalesce(?5, (SELECT path FROM chunks WHERE repo = ?1 AND chunk_id = ?2)),
-        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15
+        ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?17
     WHERE ?16 OR NOT EXISTS (SELECT 1 FROM reads WHERE repo = ?1 AND chunk_id = ?2
         AND generation = ?10 AND reader = ?8 AND how = ?9)";
 
 impl<'tx> Marker<'tx> {
-    pub fn new(tx: &'tx Transaction<'tx>, marking: &'tx Marking, at: &'tx str) -> Work<Self> {
+    pub(super) fn new(
+        tx: &'tx Transaction<'tx>,
+        marking: &'tx Marking,
+        at: &'tx str,
+    ) -> Work<Self> {
         Ok(Marker {
             tx,
             marking,
@@ -132,27 +108,39 @@ impl<'tx> Marker<'tx> {
         })
     }
 
-    /// Marks one chunk; `false` when it is not planned.
-    pub fn mark(&mut self, read: &Read) -> Work<bool> {
+    /// What the plan says about a chunk; `None` when it is not planned.
+    pub(super) fn planned(&mut self, read: &Read) -> Work<Option<Planned>> {
         let planned = self.find.query_row(params![read.repo, read.id.0.cast_signed()], |row| {
             let (seq, tokens) = (row.get(0)?, row.get(1)?);
             Ok(Planned { seq, tokens, segment: row.get(2)?, repo_no: row.get(3)? })
         });
-        let Some(planned) = planned.optional()? else { return Ok(false) };
+        Ok(planned.optional()?)
+    }
+
+    /// Completes a planned chunk that was read at `at`; `false` when it was complete before.
+    pub(super) fn complete(&mut self, read: &Read, planned: &Planned, at: &str) -> Work<bool> {
         let id = read.id.to_string();
+        let completes = self.complete.execute([at, &read.repo, &id])? == 1;
+        if completes {
+            *self.segments.entry(planned.seq).or_default() += 1;
+            self.tokens += planned.tokens;
+            self.remember(read, planned)?;
+        }
+        Ok(completes)
+    }
+
+    /// Marks one chunk; `false` when it is not planned.
+    pub(super) fn mark(&mut self, read: &Read) -> Work<bool> {
+        let Some(planned) = self.planned(read)? else { return Ok(false) };
         let waits = self.plan.policy.marks && self.marking.how == How::Shown;
         if waits && !read.marks.is_empty() {
             confirm::wait(self.tx, &self.marking.reader, &planned.segment, read)?;
         }
-        let completes = !waits && self.complete.execute([self.at, &read.repo, &id])? == 1;
-        if completes {
-            *self.segments.entry(planned.seq).or_default() += 1;
-            self.tokens += planned.tokens;
-            self.remember(read, &planned)?;
-        }
+        let completes = !waits && self.complete(read, &planned, self.at)?;
         let kept = Kept {
             reader: &self.marking.reader,
             how: self.marking.how,
+            origin: None,
             generation: self.plan.generation,
             plan: &self.plan.plan.id,
             segment: &planned.segment,
@@ -180,7 +168,7 @@ impl<'tx> Marker<'tx> {
     }
 
     /// Brings the totals up to date; the chunks that became complete.
-    pub fn settle(self) -> Work<u64> {
+    pub(super) fn settle(self) -> Work<u64> {
         let completed = self.segments.values().sum();
         let sql = "UPDATE segment_progress SET unread = unread - ? WHERE seq = ?";
         for (seq, chunks) in &self.segments {
@@ -197,6 +185,8 @@ impl<'tx> Marker<'tx> {
 pub(super) struct Kept<'a> {
     pub reader: &'a str,
     pub how: How,
+    /// How the read was made that it stands for.
+    pub origin: Option<How>,
     pub generation: u64,
     pub plan: &'a str,
     pub segment: &'a str,
@@ -230,6 +220,7 @@ pub(super) fn keep_read(
         read.head,
         read.clean,
         completes,
+        kept.origin.map(How::as_str),
     ])?;
     Ok(())
 }

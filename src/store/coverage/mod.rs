@@ -17,6 +17,8 @@ mod export;
 mod findings;
 #[cfg(test)]
 mod following;
+mod history;
+mod import;
 mod lease;
 #[cfg(test)]
 mod leasing;
@@ -31,6 +33,7 @@ mod segments;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod waivers;
 
 use std::path::{Path, PathBuf};
 
@@ -43,8 +46,10 @@ pub use claim::{Ask, Handed};
 pub use confirm::Confirmed;
 pub use counters::Counters;
 pub use export::Owner;
+pub use history::{Place, ReadsMade, Wanted};
+pub use import::{Imported, Incoming};
 pub use lease::{Moment, Term, Uptime};
-pub use marks::{How, Marked, Marking};
+pub use marks::{Marked, Marking};
 pub use planned::{Planned, PlannedChunks, SegmentStand, Standing};
 pub use replan::{
     After, Before, FreedRead, NewSegment, OldChunk, OldSegment, Replanned, Reviser, Segments,
@@ -53,6 +58,7 @@ pub use replan::{
 pub use segments::Placed;
 
 use crate::error::{Error, Result, no_plan};
+pub use crate::record::How;
 use crate::record::{Plan, Policy, SegmentId};
 use crate::regular;
 use crate::store::db::{Db, Work};
@@ -121,15 +127,20 @@ impl Coverage {
 
     /// Opens the ledger, or says that there is no plan.
     pub fn find(dir: &Path) -> Result<Option<Coverage>> {
+        match Self::find_history(dir)? {
+            Some(coverage) if coverage.is_planned()? => Ok(Some(coverage)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Opens the ledger for what does not need a plan; `None` when there is no ledger.
+    pub fn find_history(dir: &Path) -> Result<Option<Coverage>> {
         if !regular::is_there(&ledger_path(dir)) {
             return Ok(None);
         }
         let mut coverage =
             Coverage { db: Db::open(&ledger_path(dir), &schema::KIND)?, dir: dir.to_owned() };
         coverage.leave_the_log()?;
-        if coverage.db.read(counters::find)?.is_none() {
-            return Ok(None);
-        }
         // A command that cannot append what an earlier one left is no failure of its own: the
         // finding is in the ledger, and `close` reports what keeps it there.
         let _ = coverage.append_findings();
@@ -144,7 +155,11 @@ impl Coverage {
         Ok(())
     }
 
-    fn create(dir: &Path) -> Result<Coverage> {
+    /// Opens the ledger, and makes it first when there is none. The folder must exist.
+    ///
+    /// # Errors
+    /// As [`Coverage::open`], but for `no-plan`.
+    pub fn open_or_create(dir: &Path) -> Result<Coverage> {
         let db = Db::open_or_create(&ledger_path(dir), &schema::KIND)?;
         Ok(Coverage { db, dir: dir.to_owned() })
     }
@@ -152,6 +167,11 @@ impl Coverage {
     /// The totals.
     pub fn counters(&self) -> Result<Counters> {
         self.db.read(counters::load)
+    }
+
+    /// Whether there is a plan.
+    pub fn is_planned(&self) -> Result<bool> {
+        Ok(self.db.read(counters::find)?.is_some())
     }
 
     /// The plan in force.

@@ -3,15 +3,16 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::adopt::note_revision;
+use super::history::made_by;
 use super::loader::{Lists, Loader};
-use super::marks::{How, Kept, keep_read};
+use super::marks::{Kept, keep_read};
 use super::replan::{After, Before, FreedRead, NewSegment, Replanned, TakenRead, number};
-use super::{Counters, counters, to_json};
+use super::{Counters, How, counters, to_json};
 use crate::error::Error;
 use crate::record::{ChunkId, Plan, PlanRepo, Policy, SegmentKind, SegmentStatus};
 use crate::store::db::Work;
 
-/// Who has read what has moved.
+/// Who has read what has moved, where the history does not say it.
 const READER: &str = "auwai";
 
 /// Writes `after` over `before`; `gone` are the places of the chunks that leave.
@@ -281,8 +282,15 @@ fn take_over(
     let since = read.since.cast_signed();
     tx.prepare_cached(sql)?.execute(params![no, to_key, read.body, file, since])?;
     let segment = &segment_of(tx, no, to.id)?;
-    let kept = Kept { reader: READER, how: How::Moved, generation, plan, segment, at };
-    keep_read(tx, to, &kept, true)
+    let mut made = made_by(tx, &to.repo, read.id, &read.body)?;
+    if made.is_empty() {
+        made.push((READER.to_string(), None));
+    }
+    made.iter().try_for_each(|(reader, origin)| {
+        let (how, origin) = (How::Moved, *origin);
+        let kept = Kept { reader, how, origin, generation, plan, segment, at };
+        keep_read(tx, to, &kept, true)
+    })
 }
 
 /// The segment that a chunk is planned in: what takes over a read is.

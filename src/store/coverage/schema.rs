@@ -11,7 +11,7 @@ pub(super) static KIND: Kind = Kind {
     name: "coverage ledger",
     // "auwC"
     application_id: 0x6175_7743,
-    migrations: &[V1, V2, stamp::TABLE, LEASES, MARKS],
+    migrations: &[V1, V2, stamp::TABLE, LEASES, MARKS, EVIDENCE],
 };
 
 const V1: &str = "
@@ -207,6 +207,32 @@ CREATE TABLE unconfirmed (
 ) STRICT, WITHOUT ROWID;
 ";
 
+const EVIDENCE: &str = "
+-- How the read was made that a moved or an imported one stands for; absent where that is not known.
+ALTER TABLE reads ADD COLUMN origin TEXT;
+-- The history from its end.
+CREATE INDEX reads_by_time ON reads (at);
+
+-- What was imported before there was a plan, in generation 0; and that it counts under the first
+-- one, once that is done.
+CREATE INDEX reads_waiting ON reads (generation) WHERE generation = 0;
+CREATE TABLE counted_imports (only_row INTEGER PRIMARY KEY CHECK (only_row = 1)) STRICT;
+
+-- What --strict need not have read, and why. One that is removed stays, so that an old export does
+-- not bring it back.
+CREATE TABLE waivers (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    glob TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    reader TEXT NOT NULL,
+    at TEXT NOT NULL,
+    removed_at TEXT,
+    removed_by TEXT
+) STRICT;
+CREATE TRIGGER waivers_stay BEFORE DELETE ON waivers
+    BEGIN SELECT RAISE(ABORT, 'waivers are never deleted'); END;
+";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +277,7 @@ mod tests {
             "old 1 then"
         );
         assert_eq!(ask("SELECT count(*) || ' ' || max(added) FROM places"), "3 1");
+        assert_eq!(ask("SELECT count(*) || ' ' || count(origin) FROM reads"), "3 0");
     }
 
     #[test]
