@@ -41,8 +41,8 @@ pub struct Args {
     rename: Vec<(String, String)>,
 }
 
-/// How many reads are one transaction.
-const GROUP: usize = 4096;
+/// How many reads are one transaction: it holds the lock for about a second.
+const GROUP: usize = 16_384;
 
 fn renaming(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once('=') {
@@ -149,6 +149,7 @@ impl<'a> Placer<'a> {
         at: &'a str,
         io: &mut Io<'_>,
     ) -> Result<Self> {
+        coverage.make_room()?;
         let places = match coverage.is_planned()? {
             true => Places::of(workspace, io),
             // Nothing counts yet, so no index is asked.

@@ -7,6 +7,7 @@
 
 use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
+use super::adopt::CACHE_KIB;
 use super::history::made_by;
 use super::marks::{Kept, Marker, Marking, keep_read, path_value};
 use super::{Coverage, How, counters, in_force};
@@ -51,6 +52,15 @@ const GIVEN: &str = "SELECT given FROM marks WHERE chunk = ?2
 const MARKING: fn() -> Marking = || Marking { reader: "auwai".into(), how: How::Imported };
 
 impl Coverage {
+    /// Makes room in memory for an import: chunk ids are hashes, so every group dirties pages all over
+    /// the indices.
+    ///
+    /// # Errors
+    /// The ledger's.
+    pub fn make_room(&self) -> Result<()> {
+        self.db.set_cache(2 * CACHE_KIB)
+    }
+
     /// Keeps reads from elsewhere, each once, in one transaction; those whose text is here complete
     /// their chunk, where it is planned.
     ///
