@@ -168,8 +168,8 @@ impl Answer {
     fn strictly(&self, mut error: Error) -> Error {
         if self.uncounted > 0 {
             error = error.hint(
-                "have it read so that it counts: begin anew with `auwai plan --force`, \
-                 and then `auwai run -- CMD`, or a reader who confirms each page by its mark",
+                "have it read so that it counts: begin anew with `auwai plan --force` and \
+                 `auwai run -- CMD`, or with `auwai plan --force --marks` and give the marks back",
             );
         }
         match self.left_out + self.unreadable {

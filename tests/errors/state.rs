@@ -127,7 +127,7 @@ exit 3
 auwai: the ledger '[W]/.auwai/ledger.sqlite' has schema 99, this auwai knows 5
 hint: it was written by a newer auwai: use that one, or `--state-dir` for a state of its own
 exit 3
-auwai: the coverage ledger '[W]/.auwai/fullread/coverage.sqlite' has schema 99, this auwai knows 5
+auwai: the coverage ledger '[W]/.auwai/fullread/coverage.sqlite' has schema 99, this auwai knows 6
 hint: it was written by a newer auwai: use that one, or `--state-dir` for a state of its own
 
 "#]]

@@ -236,6 +236,24 @@ fn another_machine() {
     }
 }
 
+/// Takes out of a coverage ledger what came after the stamp.
+fn undo_later_migrations(site: &Site, ledger: &str) {
+    for sql in [
+        "ALTER TABLE reads DROP COLUMN origin",
+        "DROP INDEX reads_by_time",
+        "DROP INDEX reads_waiting",
+        "DROP TABLE counted_imports",
+        "DROP TABLE waivers",
+        "DROP TABLE unconfirmed",
+        "DROP TABLE lapses",
+    ] {
+        edit(site, ledger, sql);
+    }
+    for column in ["length", "until", "boot", "boot_until"] {
+        edit(site, ledger, &format!("ALTER TABLE claims DROP COLUMN {column}"));
+    }
+}
+
 #[test]
 fn one_that_an_older_auwai_made() {
     let site = all_read();
@@ -243,11 +261,7 @@ fn one_that_an_older_auwai_made() {
         let ledger = format!("r/.auwai/{ledger}");
         edit(&site, &ledger, "DROP TABLE stamp");
         if ledger.ends_with("coverage.sqlite") {
-            edit(&site, &ledger, "DROP TABLE unconfirmed");
-            edit(&site, &ledger, "DROP TABLE lapses");
-            for column in ["length", "until", "boot", "boot_until"] {
-                edit(&site, &ledger, &format!("ALTER TABLE claims DROP COLUMN {column}"));
-            }
+            undo_later_migrations(&site, &ledger);
         }
         edit(&site, &ledger, &format!("PRAGMA user_version = {before}"));
         refused_by_all(&site, "r", "state-moved", "");
