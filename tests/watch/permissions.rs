@@ -6,7 +6,7 @@ use std::process::Command;
 
 use auwai::record::EventOp::{Create, Modify};
 
-use super::watcher::{Watcher, command, sh, told};
+use super::watcher::{Watcher, as_nobody, as_user, command, sh, told};
 use crate::support::git::Sandbox;
 use crate::support::site::{is_root, skipped};
 
@@ -20,7 +20,7 @@ fn start<'a>(sandbox: &'a Sandbox, args: &[&str]) -> Option<Watcher<'a>> {
         return Some(Watcher::start(sandbox, args));
     }
     let place = sandbox.root().parent().unwrap().to_owned();
-    let program = place.join("own");
+    let program = as_nobody(sandbox);
     if !program.exists() {
         fs::copy(own.get_program(), &program).unwrap();
     }
@@ -30,12 +30,8 @@ fn start<'a>(sandbox: &'a Sandbox, args: &[&str]) -> Option<Watcher<'a>> {
         std::os::unix::fs::lchown(entry.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     }
     chown(&place, Some(0), Some(0)).unwrap();
-    let mut outer = Command::new("setpriv");
-    outer.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-    outer.arg(sandbox.root()).args(args).current_dir(sandbox.root()).env_clear();
-    for (name, value) in own.get_envs() {
-        outer.env(name, value.unwrap());
-    }
+    let mut outer = as_user(&own, &program);
+    outer.arg(sandbox.root()).args(args).current_dir(sandbox.root());
     if Command::new("setpriv").arg("--version").output().is_err() {
         skipped("setpriv is not here");
         return None;

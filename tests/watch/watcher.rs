@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -96,7 +96,7 @@ impl<'a> Watcher<'a> {
 
     /// What has been told since the last call, up to what `--sync` promises.
     pub fn sync(&mut self) -> Vec<Record> {
-        let asked = command(self.sandbox).arg("--sync").arg(&self.ready().root).output().unwrap();
+        let asked = self.asker().arg("--sync").arg(&self.ready().root).output().unwrap();
         let err = String::from_utf8_lossy(&asked.stderr);
         assert!(asked.status.success(), "{err}");
         let text = String::from_utf8(asked.stdout).unwrap();
@@ -110,6 +110,17 @@ impl<'a> Watcher<'a> {
             self.wait_for("batch", |r| matches!(r, Record::Batch(b) if b.n >= batch));
         }
         self.take()
+    }
+
+    /// The tool, as the user whose watcher it is: nobody else's is believed.
+    fn asker(&self) -> Command {
+        let (own, program) = (command(self.sandbox), as_nobody(self.sandbox));
+        if !program.exists() {
+            return own;
+        }
+        let mut asker = as_user(&own, &program);
+        asker.current_dir(self.sandbox.root());
+        asker
     }
 
     /// What has been told since the last call.
@@ -269,4 +280,20 @@ pub fn flood(one: &Path, other: &Path) {
 /// A name that is not UTF-8.
 pub fn raw(name: &[u8]) -> &OsStr {
     std::os::unix::ffi::OsStrExt::from_bytes(name)
+}
+
+/// Where a copy of the tool is that another user may run, if there is one.
+pub fn as_nobody(sandbox: &Sandbox) -> PathBuf {
+    sandbox.root().parent().unwrap().join("own")
+}
+
+/// `program` as the user nobody, in the environment of `own`.
+pub fn as_user(own: &Command, program: &Path) -> Command {
+    let mut outer = Command::new("setpriv");
+    outer.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
+    outer.env_clear();
+    for (name, value) in own.get_envs() {
+        outer.env(name, value.unwrap());
+    }
+    outer
 }
