@@ -72,8 +72,8 @@ pub struct Args {
     op: Vec<EventOp>,
     /// Only tell events of paths that match GLOB (may be given several times; the last match counts)
     ///
-    /// A glob is written as a line of a `.gitignore` (`{a,b}` means nothing there), and `!` before it
-    /// takes out what matches. One that matches a directory matches what is in it. What
+    /// A glob is written as a line of a `.gitignore`, where also `{a,b}` means either and `./` the
+    /// root, and `!` before it takes out what matches. One that matches a directory matches what is in it. What
     /// is told of directories is told unless a `!` takes it out. A rescan is never left out.
     #[arg(short = 'g', long = "glob", value_name = "GLOB", value_parser = glob, allow_hyphen_values = true)]
     glob: Vec<String>,

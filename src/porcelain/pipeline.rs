@@ -9,6 +9,7 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
@@ -101,6 +102,8 @@ pub struct Pipeline {
     running: Vec<Running>,
     output: Option<PipeReader>,
     forward: Forward,
+    /// It runs until it is asked to end; whoever asks a stage asks all of it.
+    lives: bool,
 }
 
 impl Pipeline {
@@ -137,6 +140,10 @@ impl Pipeline {
         Self::join(stages, Stdio::null(), Some(sink), Talk::AtEnd, io)
     }
 
+    fn empty(forward: Forward, lives: bool) -> Pipeline {
+        Pipeline { running: Vec::new(), output: None, forward, lives }
+    }
+
     fn join(
         stages: &[Stage],
         input: Stdio,
@@ -146,7 +153,7 @@ impl Pipeline {
     ) -> Result<Pipeline> {
         trace::print(stages, io);
         io.out.flush().map_err(|e| Error::io("write to", "standard output", &e))?;
-        let mut pipeline = Pipeline { running: Vec::new(), output: None, forward: Forward::new()? };
+        let mut pipeline = Pipeline::empty(Forward::new()?, talk == Talk::AtOnce);
         let mut input = Some(input);
         for stage in stages {
             let stdin = input.take().unwrap_or_else(Stdio::null);
@@ -241,6 +248,9 @@ impl Pipeline {
         for Running { mut child, talk } in self.running.drain(..) {
             let status = self.forward.reap(&mut child);
             let status = status.map_err(|e| Error::io("wait for", "auwai", &e))?;
+            if let (true, Some(signal)) = (self.lives, status.signal()) {
+                self.forward.ended_by(signal);
+            }
             let talk = talk.join().unwrap_or_default();
             let open = first.as_ref().err().is_none_or(is_echo);
             let result = judge(status, &talk, io, open);
@@ -360,7 +370,6 @@ fn judge(status: ExitStatus, talk: &str, io: &mut Io<'_>, tell: bool) -> Result<
 
 /// A stage that a signal ended. SIGPIPE means that its reader left, which is no failure.
 fn stopped(status: ExitStatus) -> Result<()> {
-    use std::os::unix::process::ExitStatusExt;
     if status.signal() == Some(signal_hook::consts::SIGPIPE) {
         return Ok(());
     }
@@ -381,8 +390,7 @@ mod tests {
 
     #[test]
     fn a_pipeline_that_fails_half_way_leaves_no_stage_behind() {
-        let mut pipeline =
-            Pipeline { running: Vec::new(), output: None, forward: Forward::new().unwrap() };
+        let mut pipeline = Pipeline::empty(Forward::new().unwrap(), false);
         let child = Command::new("sleep").arg("20").spawn().unwrap();
         let pid = rustix::process::Pid::from_child(&child);
         pipeline.forward.to(&child);

@@ -28,7 +28,8 @@ pub struct Stopper(Arc<Mutex<State>>);
 impl Stopper {
     /// Sends them SIGTERM.
     pub fn stop(&self) {
-        if let Ok(state) = self.0.lock() {
+        if let Ok(mut state) = self.0.lock() {
+            state.stopped = true;
             state.send(SIGTERM);
         }
     }
@@ -38,6 +39,8 @@ impl Stopper {
 struct State {
     children: Vec<Pid>,
     caught: Option<i32>,
+    /// A [`Stopper`] has ended them.
+    stopped: bool,
 }
 
 impl State {
@@ -100,6 +103,17 @@ impl Forward {
     /// What ends the children when they take too long.
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.state))
+    }
+
+    /// A child was ended by a signal that was not sent from here. One that asks to end was meant for
+    /// us: somebody named the process that does the work.
+    pub fn ended_by(&self, signal: i32) {
+        if let Ok(mut state) = self.state.lock()
+            && CAUGHT.contains(&signal)
+            && !state.stopped
+        {
+            state.caught.get_or_insert(signal);
+        }
     }
 
     /// The signal that was caught.

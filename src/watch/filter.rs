@@ -17,11 +17,13 @@ pub struct Filter {
 
 impl Filter {
     /// Events of these kinds (none: all), whose path the last glob that matches selects. A glob has
-    /// the syntax of a line of an ignore file; `!` before it takes out.
+    /// the syntax of a line of an ignore file, with `{a,b}` for either and `./` for the root; `!`
+    /// before it takes out.
     pub fn new(ops: &[EventOp], globs: &[String]) -> Filter {
         let ops = if ops.is_empty() { EventOp::ALL.to_vec() } else { ops.to_vec() };
         let rest = globs.iter().all(|glob| glob.starts_with('!'));
-        let text = globs.join("\n");
+        let lines: Vec<String> = globs.iter().flat_map(|glob| lines(glob)).collect();
+        let text = lines.join("\n");
         Filter { ops, globs: RuleList::parse(text.as_bytes(), Vec::new(), 0, false), rest }
     }
 
@@ -40,6 +42,73 @@ impl Filter {
         let found = levels.filter_map(|(path, is_dir)| self.globs.last_line(path, is_dir)).max();
         found.map(|(_, selects)| selects)
     }
+}
+
+/// A glob as lines of an ignore file, which know no `{a,b}` and whose paths begin at the root with
+/// `/`.
+fn lines(glob: &str) -> Vec<String> {
+    let (out, body) = match glob.strip_prefix('!') {
+        Some(body) => ("!", body),
+        None => ("", glob),
+    };
+    let line = |body: String| match body.strip_prefix("./") {
+        Some(path) if !path.is_empty() => format!("{out}/{path}"),
+        _ => format!("{out}{body}"),
+    };
+    alternatives(body).into_iter().map(line).collect()
+}
+
+/// What `{a,b}` stands for, in every combination; braces without a comma, or escaped, are
+/// characters. More than [`MOST`] are not taken apart.
+fn alternatives(glob: &str) -> Vec<String> {
+    let (mut done, mut open) = (Vec::new(), vec![glob.to_string()]);
+    while let Some(glob) = open.pop() {
+        match split(&glob) {
+            Some((before, parts, after)) if open.len() + done.len() + parts.len() <= MOST => {
+                open.extend(parts.iter().rev().map(|part| format!("{before}{part}{after}")));
+            }
+            _ => done.push(glob),
+        }
+    }
+    done
+}
+
+/// As many lines as a glob may stand for.
+const MOST: usize = 1000;
+
+/// The first group of a glob that is one: what stands before it, its parts, and what is after it.
+fn split(glob: &str) -> Option<(&str, Vec<&str>, &str)> {
+    (0..glob.len()).filter(|at| glob.as_bytes()[*at] == b'{' && !is_escaped(glob, *at)).find_map(
+        |at| {
+            let (parts, length) = group(&glob[at + 1..])?;
+            Some((&glob[..at], parts, &glob[at + 1 + length..]))
+        },
+    )
+}
+
+fn is_escaped(glob: &str, at: usize) -> bool {
+    glob[..at].bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
+}
+
+/// The parts of the group whose `{` stands before `text`, two at least, and its length with the `}`.
+fn group(text: &str) -> Option<(Vec<&str>, usize)> {
+    let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
+    for (at, byte) in text.bytes().enumerate().filter(|(at, _)| !is_escaped(text, *at)) {
+        match byte {
+            b'{' => depth += 1,
+            b',' if depth == 0 => {
+                parts.push(&text[from..at]);
+                from = at + 1;
+            }
+            b'}' if depth > 0 => depth -= 1,
+            b'}' => {
+                parts.push(&text[from..at]);
+                return (parts.len() > 1).then_some((parts, at + 1));
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -68,6 +137,23 @@ mod tests {
             assert!(passes(&["*.rs", sub], "a.rs", file), "{sub}");
             assert!(passes(&[sub, "*.rs"], "sub/d.rs", file), "{sub}");
         }
+    }
+
+    #[test]
+    fn braces_stand_for_either() {
+        let of = |glob: &str| lines(glob).join(" ");
+        assert_eq!(of("*.{rs,toml}"), "*.rs *.toml");
+        assert_eq!(of("!./{a,b{1,2}}/x"), "!/a/x !/b1/x !/b2/x");
+        assert_eq!(of("{a,b}{,c}"), "a ac b bc");
+        for plain in ["{a}", "{a,b", "a,b}", r"\{a,b}", "{}", "a{b}c"] {
+            assert_eq!(of(plain), plain);
+        }
+        assert_eq!(of("{a}{b,c}"), "{a}b {a}c");
+        assert_eq!(lines(&"{a,b}".repeat(40)).len(), MOST);
+        let file = EventKind::File;
+        assert!(passes(&["*.{rs,toml}"], "a/b.toml", file) && !passes(&["*.{rs,c}"], "b.h", file));
+        assert!(passes(&["./b.rs"], "b.rs", file) && !passes(&["./b.rs"], "a/b.rs", file));
+        assert!(!passes(&["!*.{rs,c}"], "b.c", file));
     }
 
     #[test]

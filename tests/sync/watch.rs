@@ -247,6 +247,19 @@ fn a_signal_reaches_every_stage() {
     }
 }
 
+/// `auwai status` names the process that keeps the index, which is a stage.
+#[test]
+fn a_stage_that_is_asked_to_end_ends_all_of_it() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let site = site();
+        let watch = Watch::start(&site, &[]);
+        let pid = state(&site)["pid"].as_i64().unwrap();
+        kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
+        let (status, said) = watch.end();
+        assert_eq!((status.signal(), said.as_str()), (Some(signal.as_raw()), ""));
+    }
+}
+
 #[test]
 fn it_ends_when_nobody_reads_it_any_more() {
     let site = site();
